@@ -132,7 +132,7 @@ def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
     std = np.array(like.std, np.float32)[:, None, None]
     mean = np.array(like.mean, np.float32)[:, None, None]
 
-    class OfPixels(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class OfPixels(torch.nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.network = network

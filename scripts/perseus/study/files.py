@@ -95,7 +95,7 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
         file
         for tenant in of.tenants
         if study.is_served(tenant)
-        for file in samples(study, tenant.model)
+        for file in (*samples(study, tenant.model), *study.images[tenant.model])
     ]
 
 

@@ -77,18 +77,17 @@ class Model(Part):
         description="A folder with at least four PNG or JPEG files. The first eight by name are"
         " preprocessed as torchvision does for the weights (for `random` ones and a file's as for"
         " `DEFAULT`); of LIBRARY/NAME they are resized to its input, and scaled as it wants; of an"
-        " `onnx` file they are resized to its input, and `layout`, `scale`, `mean` and `std` say"
-        " the rest. Default, seeded random images.",
+        " `onnx` file or a `served_model` they are resized to its input, and `layout`, `scale`,"
+        " `mean` and `std` say the rest. Default, seeded random images.",
     )
     layout: Literal["nchw", "nhwc"] | None = Field(
         default=None,
-        description="Where the channels of an `onnx` file's `images` are. Default, where its input"
-        " has 1 or 3.",
+        description="Where the channels of `images` are, of an `onnx` file or a `served_model`."
+        " Default, where its input has 1 or 3.",
     )
     scale: Real = Field(
         default=1.0,
-        description="The factor for each pixel (0 to 255) of an `onnx` file's `images`, such as"
-        " 0.00392157.",
+        description="The factor for each pixel (0 to 255) of such `images`, such as 0.00392157.",
     )
     mean: tuple[Real, ...] | Real = Field(
         default=0.0,

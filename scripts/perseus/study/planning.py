@@ -195,7 +195,7 @@ def _search(study: Study, of: Cell) -> SearchSettings:
 
 def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
     model = study.models[tenant.model]
-    served = _served(model)
+    served = _served(model, study.images[tenant.model])
     return MeasuredTenant(
         name=tenant.name,
         model=tenant.model,
@@ -210,14 +210,14 @@ def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
     )
 
 
-def _served(model: Model) -> ServedModel | None:
+def _served(model: Model, images: Sequence[str]) -> ServedModel | None:
     if model.served_model is None:
         return None
     return ServedModel(
         name=model.served_model,
         shape=model.shape,
         deterministic=model.deterministic,
-        examples=own_examples(model, ()),
+        examples=own_examples(model, images),
     )
 
 

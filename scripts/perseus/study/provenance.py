@@ -14,7 +14,12 @@ from perseus.study.fingerprint import Sources
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.ceiling import CeilingTask
-from perseus.study.tasks.measure import MeasuredClient, MeasuredServer, MeasureTask
+from perseus.study.tasks.measure import (
+    MeasuredClient,
+    MeasuredServer,
+    MeasuredTenant,
+    MeasureTask,
+)
 from perseus.study.tasks.network import NetworkTask
 from perseus.study.tasks.repository import RepositoryTask
 
@@ -100,8 +105,13 @@ def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Versions of the server's and the client's packages; the name of an image is in the task."""
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
-    preprocessing = ["pillow"] if any(tenant.preprocessing for tenant in task.tenants) else []
-    return versions([*serving, *preprocessing, *_client(task.client)])
+    images = ["pillow"] if any(map(_reads_images, task.tenants)) else []
+    return versions([*serving, *images, *_client(task.client)])
+
+
+def _reads_images(tenant: MeasuredTenant) -> bool:
+    served = tenant.served_model
+    return tenant.preprocessing is not None or bool(served and served.examples.images)
 
 
 def ceiling_versions(task: CeilingTask) -> dict[str, str]:

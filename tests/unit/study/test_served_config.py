@@ -132,10 +132,7 @@ def asking(**experiment):
             study_of(served(precision="fp16")),
             "models[0].precision: applies to models that the study deploys",
         ),
-        (
-            study_of(served(images="photos")),
-            "models[0].images: applies to models that the study deploys",
-        ),
+        (study_of(served(images="photos")), "models[0].images: there is no folder 'photos'"),
         (
             study_of(served(input_size=64)),
             "models[0].input_size: applies to models that the study deploys",
@@ -149,7 +146,7 @@ def asking(**experiment):
         (study_of(served(inputs="none.npz")), "models[0].inputs: there is no file 'none.npz'"),
         (
             study_of(served(scale=0.5)),
-            "models[0].scale: applies to the images: of an onnx: file only",
+            "models[0].scale: applies to the images: of an onnx: file or",
         ),
         (study_of(served(served_model="a/b")), "'a/b' is not the name of a model (use letters,"),
         (study_of(served(shape={"a": [0]})), "models[0].shape.a[0]: must be >= 1, not 0"),

@@ -38,8 +38,7 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield (*at, key), f"{name} is not a torchvision classification model{hint}"
         if model.is_built:
             yield from _weights_problems(at, model, folder)
-        if not model.is_served:
-            yield from _images_problems(at, model, folder)
+        yield from _images_problems(at, model, folder)
         if model.request != "float32" and not model.is_classifier:
             yield (
                 (*at, "request"),
@@ -131,11 +130,9 @@ def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
     for key in given[1:]:
         yield (*at, key), f"sets the inputs, and so does {given[0]}: (remove one)"
     for key in ("layout", "scale", "mean", "std"):
-        if key in model.model_fields_set and not (model.onnx and model.images):
-            yield (
-                (*at, key),
-                "applies to the images: of an onnx: file only, and this model has none (remove it)",
-            )
+        if key in model.model_fields_set and (model.is_built or not model.images):
+            text = "applies to the images: of an onnx: file or a served_model:, and there are none"
+            yield (*at, key), f"{text} (remove it)"
     if model.values and model.values.low > model.values.high:
         yield (*at, "values", "low"), f"must be <= high, which is {model.values.high:g}"
     if model.inputs is not None:
@@ -145,7 +142,7 @@ def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
 
 
 def _served_problems(at: Place, model: Model) -> Problems:
-    for key in ("architecture", "weights", "onnx", "images", "input_size", "precision"):
+    for key in ("architecture", "weights", "onnx", "input_size", "precision"):
         if key in model.model_fields_set:
             yield (
                 (*at, key),
