@@ -19,6 +19,7 @@ from perseus.host import (
     disk_space,
     folder_outputs,
     gpu,
+    orphans,
     run_output,
     starter,
     truncated_files,
@@ -29,6 +30,8 @@ from perseus.measurement.moved_images import measured_with_another
 from perseus.measurement.progress.overview import AloneCell, RunPlan, write_plan
 from perseus.models import own_files
 from perseus.results import measured
+from perseus.serving import triton_wheel
+from perseus.serving.failures import ServerError
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.raw_files import RAW
 
@@ -160,14 +163,16 @@ OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 
 def require_machine(jobs):
-    """Stop when some of the jobs that are to run here need cores or GPUs that are not here."""
+    """Stop when jobs that are to run here need cores, GPUs or a folder that this machine lacks."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
     for server in {STUDY.cells[cell].scenario.server for cell in cells}:
         try:
             gpu.require(server.gpus_here)
             if not LAUNCHERS[server.launcher].elsewhere:
                 cores.split_cores(server.cores)
-        except (gpu.GpuError, cores.TooFewCoresError) as error:
+            if server.launcher == "embedded":
+                triton_wheel.require_plain(orphans.place())
+        except (gpu.GpuError, cores.TooFewCoresError, ServerError) as error:
             raise WorkflowError(f"Server {server.name!r}: {error}") from None
 
 

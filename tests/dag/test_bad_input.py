@@ -195,3 +195,31 @@ def test_a_server_larger_than_this_machine_stops_before_any_job(empty, tmp_path)
         said.count(f"Server 'cpu1': the server asks for {cores} cores, this process may use") == 1
     )
     assert not (workflow.root / "results").exists()
+
+
+IN_NO_PLACE = """
+import sys
+from perseus.host import orphans
+from snakemake.cli import main
+
+orphans._PLACES = ()
+main(sys.argv[1:])
+"""
+
+
+def test_no_folder_for_a_server_stops_before_any_job(empty, tmp_path):
+    workflow, folder = empty.copy(tmp_path / "workflow"), tmp_path / "my files"
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", IN_NO_PLACE, "--cores", "2", "all"],
+        cwd=workflow.root,
+        env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(workflow.root / "scripts")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in said
+    assert said.count(f"and {folder} is none. Set TMPDIR to another.") == 1
+    assert not (workflow.root / "results").exists()

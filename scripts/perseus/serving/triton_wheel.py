@@ -83,16 +83,21 @@ def _joined(first: list[str], rest: str | None) -> str:
     return os.pathsep.join([*first, rest] if rest else first)
 
 
+def require_plain(folder: Path) -> None:
+    """Raises ServerError when Triton's Python backend cannot run in such a folder."""
+    if not is_plain(folder):
+        raise ServerError(
+            f"the server needs a temporary folder whose path has only letters without accents, "
+            f"digits and ._-/, and {folder} is none. Set TMPDIR to another."
+        )
+
+
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
     """Put the backends of a server, and libraries that precede those of the wheel, into its folder.
 
     Raises ServerError when this Python's library is needed and missing, and for the folder's name.
     """
-    if not is_plain(folder):
-        raise ServerError(
-            f"the server needs a temporary folder whose path has only letters without accents, "
-            f"digits and ._-/, and {folder.parent} is none. Set TMPDIR to another."
-        )
+    require_plain(folder.parent)
     _link_libpython(folder / "libraries", installation)
     directory = folder / "backends"
     python = directory / "python"
