@@ -6,6 +6,7 @@
 # make test-live    searches and studies on real servers: a quarter of an hour on an idle machine
 # make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
+# make test-debian13  the study smoke and some tests on a Debian 13 in a folder; root, debootstrap
 # make test-mlflow  log results to an MLflow store in a file
 # make test-open-inference  measure an MLServer, which is no Triton
 # make doctor look at this machine: what Perseus needs, and how to get what is missing
@@ -27,6 +28,8 @@ BIN := $(VENV)/bin
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 \
   --dist worksteal
+# Every package, and Triton's server, which is installed without what its package asks for.
+WANTED := requirements.txt envs/triton.txt
 # Of what pip says, what it downloads and how large that is.
 SHOW_DOWNLOADS := { grep --line-buffered -oE '(Downloading|Installing) .{1,80}' || true; }
 # .venv and, before it, what the profiles of clusters need.
@@ -46,7 +49,7 @@ export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)";
   mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
   echo "$$cache")
 
-.PHONY: all again doctor lint test test-servers test-live test-kills test-slurm test-mlflow test-open-inference docs bench environment clean-environment
+.PHONY: all again doctor lint test test-servers test-live test-kills test-debian13 test-slurm test-mlflow test-open-inference docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -97,6 +100,10 @@ test-slurm: environment
 	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
 	  $(CLUSTERS)/bin/python -m pytest tests/slurm
 
+test-debian13:
+	@echo "== a Debian 13 in build/debian13: installation, a study and tests =="
+	@tests/debian13.sh build/debian13
+
 test-mlflow: environment
 	@$(call install_over,$(MLFLOW),envs/mlflow.txt)
 	@echo "== pytest: results in an MLflow store of this machine =="
@@ -119,31 +126,52 @@ bench: environment
 # environment whose programs do not start (moved, half made, another Python) is made anew.
 environment:
 	@works() { $(BIN)/snakefmt --version >/dev/null 2>&1; }; set -o pipefail; \
-	if ! cmp -s requirements.txt $(VENV)/requirements.txt || ! works; then \
-	  $(PYTHON) scripts/doctor.py || true; \
-	  $(call require_python) && \
-	  echo "== Installing requirements.txt into $(VENV): some GB and minutes, once ==" && \
-	  { works || $(PYTHON) -m venv --clear $(VENV); } && \
-	  $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
-	    -r requirements.txt | $(SHOW_DOWNLOADS) && \
-	  cp requirements.txt $(VENV)/requirements.txt; \
+	if ! cat $(WANTED) | cmp -s - $(VENV)/requirements.txt || ! works; then \
+	  { $(PYTHON) scripts/doctor.py || true; } && \
+	  echo "== Installing $(WANTED) into $(VENV): some GB and minutes, once ==" && \
+	  { works || $(call make_venv,$(VENV)); } && \
+	  $(PIP_INSTALL) -r requirements.txt | $(SHOW_DOWNLOADS) && \
+	  $(PIP_INSTALL) --quiet --no-deps -r envs/triton.txt && \
+	  cat $(WANTED) > $(VENV)/requirements.txt; \
 	fi
 
 clean-environment:
 	rm -rf $(VENV) $(CLUSTERS) $(MLFLOW) $(DOCS)
 
-# NumPy 1, which the server's Python stub needs, has no wheels for Python 3.13.
+# uv, where it is installed, gets a Python that fits, and installs. It looks for packages where pip is
+# told to.
+UV := $(shell command -v uv 2>/dev/null)
+ifdef PIP_EXTRA_INDEX_URL
+  export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
+  export UV_INDEX_STRATEGY ?= unsafe-best-match
+endif
+ifdef PIP_FIND_LINKS
+  export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+endif
+PIP_INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,\
+  $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off)
+# Triton's server has Python stubs for these.
+PYTHON_FITS := $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'
+
+# An environment in a folder, with pip alone.
+define make_venv
+{ if [ -n "$(UV)" ]; then $(UV) venv --quiet --clear --seed $(1) \
+  --python $$($(PYTHON_FITS) 2>/dev/null && echo $(PYTHON) || echo 3.13); \
+  else $(call require_python) && $(PYTHON) -m venv --clear $(1); fi; }
+endef
+
 define require_python
-{ $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { \
-  echo "Perseus needs Python 3.11 or 3.12, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
-       "Install one and name it: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }; }
+{ $(PYTHON_FITS) || { \
+  echo "Perseus needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+       "Install one and name it: make PYTHON=python3.13 $(MAKECMDGOALS)" >&2; \
+  echo "Or install uv, by which make gets one: https://docs.astral.sh/uv/" >&2; exit 1; }; }
 endef
 
 # A folder whose environment has the packages of a file alone.
 define install_alone
 if ! cmp -s $(2) $(1)/requirements.txt; then \
   echo "== Installing $(2) into $(1) ==" && \
-  $(PYTHON) -m venv --clear $(1) && \
+  $(call make_venv,$(1)) && \
   $(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $(2) && \
   cp $(2) $(1)/requirements.txt; \
 fi

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OLDEST, NEWEST = (3, 11), (3, 12)
-"""Versions of Python for which all packages have wheels."""
+OLDEST, NEWEST = (3, 11), (3, 13)
+"""Versions of Python for which Triton's server has a stub and all packages have wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
 """The least that the default study needs."""
@@ -47,7 +47,7 @@ def main() -> None:
 
 def look() -> Iterator[Finding]:
     """Every finding about this machine."""
-    yield python(sys.version_info[:2])
+    yield python(sys.version_info[:2], bool(shutil.which("uv")))
     yield libpython(_library_folders())
     yield virtual_environments()
     yield cores(len(os.sched_getaffinity(0)), _read("/sys/devices/system/cpu/smt/active"))
@@ -60,12 +60,12 @@ def look() -> Iterator[Finding]:
     yield gpu(_read("/proc/driver/nvidia/version"))
 
 
-def python(version: tuple[int, int]) -> Finding:
+def python(version: tuple[int, int], has_uv: bool) -> Finding:
     shown = ".".join(map(str, version))
     if OLDEST <= version <= NEWEST:
         return Finding("Python", f"{shown} ({sys.executable})")
-    how = "install one, then: make PYTHON=python3.12 all"
-    return Finding("Python", f"{shown}, and Perseus needs 3.11 or 3.12", how, missing=True)
+    how = "make uses uv to get one" if has_uv else "install one, then: make PYTHON=python3.13 all"
+    return Finding("Python", f"{shown}, and Perseus needs 3.11 to 3.13", how, not has_uv)
 
 
 def libpython(folders: list[Path]) -> Finding:

@@ -39,16 +39,17 @@ def test_this_machine_is_described_in_a_line_for_each_thing():
 
 
 @pytest.mark.parametrize(
-    ("version", "said"),
+    ("version", "has_uv", "missing", "said"),
     [
-        ((3, 11), ""),
-        ((3, 12), ""),
-        ((3, 13), "install one, then: make PYTHON=python3.12 all"),
+        ((3, 11), False, False, ""),
+        ((3, 13), False, False, ""),
+        ((3, 14), False, True, "install one, then: make PYTHON=python3.13 all"),
+        ((3, 10), True, False, "make uses uv to get one"),
     ],
 )
-def test_python(doctor, version, said):
-    finding = doctor.python(version)
-    assert (finding.missing, finding.advice) == (bool(said), said)
+def test_python(doctor, version, has_uv, missing, said):
+    finding = doctor.python(version, has_uv)
+    assert (finding.missing, finding.advice) == (missing, said)
 
 
 def test_the_library_of_python_is_looked_for_where_the_server_does(doctor, tmp_path):

@@ -1,8 +1,12 @@
 """What is installed and what checks the code is said alike wherever it is said."""
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -42,8 +46,8 @@ def test_every_direct_dependency_is_pinned_as_it_is_wanted():
 def test_the_pins_fit_a_cpu_and_a_cuda_build_of_torch():
     names = pinned()
     assert names["torch"] == "2.13.0"
-    assert {"nvidia-pytriton", "nvidia-ml-py"} <= names.keys()
-    cuda = [n for n in names if re.match(r"triton$|cuda-|nvidia-(?!pytriton|ml-py)", n)]
+    assert "nvidia-ml-py" in names
+    cuda = [n for n in names if re.match(r"triton$|cuda-|nvidia-(?!ml-py)", n)]
     assert not cuda
 
 
@@ -54,6 +58,18 @@ def test_the_conda_environment_has_the_same_pins():
     names = {canonicalize_name(requirement.name) for requirement in needed}
     expected = {name: version for name, version in pinned().items() if name in names}
     assert pins(pip) == expected
+
+
+def test_triton_s_server_is_installed_everywhere_without_what_its_package_asks_for():
+    """That is NumPy 1, which nobody else has any more."""
+    lines = (ROOT / "envs" / "triton.txt").read_text().splitlines()
+    (server,) = (line for line in lines if not line.startswith("#"))
+    assert server.startswith("nvidia-pytriton==") and "nvidia-pytriton" not in pinned()
+    in_conda = (ROOT / "envs" / "perseus.post-deploy.sh").read_text()
+    assert f"pip install --no-deps {server}\n" in in_conda
+    for file in ("Makefile", "Containerfile"):
+        text = (ROOT / file).read_text().replace("\\\n", " ")
+        assert re.search(r"(?i)pip.install.* --no-deps\s+-r envs/triton\.txt", text), file
 
 
 def test_every_job_with_a_script_has_the_conda_environment():
@@ -80,7 +96,8 @@ def test_the_container_has_the_pins_and_the_python_of_the_conda_environment():
     (python,) = (i for i in environment["dependencies"] if str(i).startswith("python="))
     assert re.fullmatch(rf"docker.io/library/python:{python[7:]}\.\d+-slim-bookworm", base)
     installed = [value for word, value in said if word == "RUN" and "pip" in value]
-    assert installed == ["python -m pip install --no-cache-dir -r requirements.txt"]
+    (command,) = installed
+    assert "pip install --no-cache-dir -r requirements.txt" in command
     assert ("COPY", "requirements.txt .") in said
 
 
@@ -96,6 +113,55 @@ def test_the_container_runs_snakemake_on_the_whole_workflow_and_not_as_root():
     assert copied == PARTS | {"requirements.txt"}
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
+
+
+def program(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+def made_environment(folder, *programs):
+    """What `make environment` says in an empty folder, and the commands of uv that it has run,
+    where only `programs` are found beside those of the system."""
+    for name in ("Makefile", "requirements.txt", "envs/triton.txt", "scripts/doctor.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    texts = {
+        "uv": f'echo "$@" >> {folder}/uv.txt; [[ $1 != venv ]] || mkdir -p .venv',
+        "python3": f'exec {sys.executable} "$@"',
+        "python3.14": "[[ $1 == --version ]] && echo Python 3.14.0",  # none that fits
+    }
+    for name in programs:
+        program(folder / "programs" / name, texts[name])
+    done = subprocess.run(
+        ["make", "environment", f"PYTHON={programs[0]}"],
+        cwd=folder,
+        env={"PATH": f"{folder}/programs:/usr/bin:/bin", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    called = folder / "uv.txt"
+    return done, called.read_text().splitlines() if called.exists() else []
+
+
+@pytest.mark.parametrize(("python", "asked"), [("python3", "python3"), ("python3.14", "3.13")])
+def test_make_installs_with_uv_where_there_is_one(tmp_path, python, asked):
+    done, called = made_environment(tmp_path, python, "uv")
+    assert done.returncode == 0, done.stderr
+    assert called == [
+        f"venv --quiet --clear --seed .venv --python {asked}",
+        "pip install --python .venv/bin/python -r requirements.txt",
+        "pip install --python .venv/bin/python --quiet --no-deps -r envs/triton.txt",
+    ]
+
+
+def test_make_says_what_to_type_where_no_python_fits(tmp_path):
+    done, called = made_environment(tmp_path, "python3.14")
+    assert done.returncode != 0 and not called
+    assert "and python3.14 is Python 3.14.0. Install one and name it: make PYTHON=" in done.stderr
+    assert "Or install uv, by which make gets one" in done.stderr
 
 
 def test_before_a_commit_runs_what_make_lint_runs():

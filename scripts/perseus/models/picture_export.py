@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -35,8 +34,8 @@ def export_pictures(task: ExportTask, path: Path) -> None:
     of_weights = preprocessing_for(task.architecture, task.weights, tensors.shape[-1])
     preprocessing = replace(of_weights, normalises=task.request == "float32")
     with whole(path) as partial, partial.open("wb") as stream:
-        arrays: dict[str, Any] = Pictures(files, preprocessing).arrays()
-        np.savez(stream, **Reference.of_classifier(tensors, output).arrays(), **arrays)
+        arrays = Reference.of_classifier(tensors, output).arrays()
+        np.savez(stream, allow_pickle=False, **arrays, **Pictures(files, preprocessing).arrays())
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:

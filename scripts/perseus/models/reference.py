@@ -88,7 +88,7 @@ class Reference:
 
     def write(self, path: Path) -> None:
         with path.open("wb") as stream:
-            np.savez(stream, **self.arrays())
+            np.savez(stream, allow_pickle=False, **self.arrays())
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Reference:

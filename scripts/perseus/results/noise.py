@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from perseus.peak.stats import TAIL, Interval
@@ -27,7 +27,7 @@ class Noise:
     floor: float
 
 
-def noise(capacities_rps: Sequence[Sequence[float]]) -> Noise:
+def noise(capacities_rps: ArrayLike) -> Noise:
     """The noise of n servers with m windows each, shape (n, m), both at least 2.
 
     The floor is t(0.975, n - 1) x sqrt(2) x the deviation between restarts: the repeatability limit

@@ -33,8 +33,8 @@ def find_installation() -> Installation:
     if spec is None or not spec.submodule_search_locations:
         raise ServerError(
             f"the package nvidia-pytriton is missing from {sys.prefix}, and the launcher "
-            "'embedded' runs its tritonserver. Run 'pip install -r requirements.txt' in this "
-            "environment, or choose another launcher."
+            "'embedded' runs its tritonserver. Run 'pip install --no-deps -r envs/triton.txt' in "
+            "this environment, or choose another launcher."
         )
     package = Path(next(iter(spec.submodule_search_locations)))
     root = package / "tritonserver"

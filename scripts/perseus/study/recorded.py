@@ -214,4 +214,5 @@ def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
             bad.append(f"row {rows[k]}: {str(texts[int(k)])[:40]!r} in minute {minute} is no count")
         counts[i] = numbers.sum()
     file.refuse(bad)
-    return Recorded(np.arange(len(minutes)) * MINUTE_S, counts, MINUTE_S, len(minutes) * MINUTE_S)
+    starts = MINUTE_S * np.arange(len(minutes), dtype=np.float64)
+    return Recorded(starts, counts, MINUTE_S, len(minutes) * MINUTE_S)

@@ -167,8 +167,9 @@ def _preprocessing_problems(
     if tenant.preprocessing and not model.is_classifier:
         yield (
             at,
-            f"{model.name!r} is {_kind(model)}, and Perseus knows the preprocessing of torchvision's"
-            " classification models only (remove it, or give the model another architecture:)",
+            f"{model.name!r} is {_kind(model)}, and Perseus knows the preprocessing of"
+            " torchvision's classification models only (remove it, or give the model another"
+            " architecture:)",
         )
         return  # once it is left out, its server has nothing against it
     if tenant.preprocessing != "server":
