@@ -123,7 +123,7 @@ def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
 def normalised(pixels: Tensor, like: Any) -> Array:
     """What a preset makes of pixels (n, 3, H, W)."""
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (like.mean, like.std))
-    return (pixels.astype(np.float32) / 255 - mean) / std
+    return np.asarray((pixels.astype(np.float32) / 255 - mean) / std, np.float32)
 
 
 def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
