@@ -144,6 +144,7 @@ class Timm:
         """
         if importlib.util.find_spec("timm") is None:
             raise ExportError(TIMM_MISSING.format(f"timm/{self.name}"))
+        import_torchvision()  # which timm imports, too
         import timm
 
         name, _, tag = self.name.partition(".")
