@@ -98,8 +98,8 @@ ALL = "all rules"
 RULES: Mapping[str, Patches] = {
     "the work of requests is read off": {"queue_replay._observed": always(None)},
     "not where work scatters more than latencies alone": {"observed_work._as_alone": always(True)},
-    "the luck of arrivals is removed": {"tenant_limit._without_luck": with_luck},
-    "little work seen widens": {"tenant_limit.luck_of_work": no_luck_of_work},
+    "the luck of arrivals is removed": {"tenant_limit._without_sampling_error": with_luck},
+    "little work seen widens": {"tenant_limit.work_error": no_luck_of_work},
     "windows that certify count where work is seen": {"queue_replay.QueueReplay.of": of_the_root},
     "windows that certify do not count elsewhere": {"queue_replay.QueueReplay.of": of_all},
     "the virtual queue's speed is fitted": {"queue_replay._fitted": unfitted},

@@ -77,7 +77,8 @@ class TritonPythonModel:
 
         try:
             pictures = np.from_dlpack(pb_utils.get_input_tensor_by_name(request, "input"))
-            batch: NDArray[Any] = np.stack([self.preprocessing.tensor(picture) for picture in pictures])
+            tensors = [self.preprocessing.tensor(picture) for picture in pictures]
+            batch: NDArray[Any] = np.stack(tensors)
         except Exception as failure:
             return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"preprocess: {failure}"))
         # As backends/perseus_tensors.py, which NVIDIA's images do not have.

@@ -186,7 +186,7 @@ def _format(file: TraceFile) -> Format | None:
 def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
     found = np.array([number(str(text)) for text in values.to_pylist()])
     bad = np.flatnonzero(~np.isfinite(found)).tolist()
-    file.refuse([f"row {file.first_row + i}: {str(values[i])[:40]!r} is no number" for i in bad])
+    file.refuse([f"row {file.first_row + i}: {str(values[i])[:40]!r} is not a number" for i in bad])
     return found
 
 

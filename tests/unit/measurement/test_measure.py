@@ -99,6 +99,7 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
     tmp_path, monkeypatch, launched, attempt, warned
 ):
     row = {"requests": 5510, "completed_ratio": 1.0, "elapsed_s": 12.0, "settle_s": 2.0}
+    row["phase"] = "probe"
 
     def measured(cell):
         cell.raw.windows.append({"attempt": attempt, "tenant": "a", "start_ns": 0, **row})

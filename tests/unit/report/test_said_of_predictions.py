@@ -42,7 +42,7 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
     )
     assert answer.sentences[0].startswith("B2 predicts them from 6 mixes")
     assert "The highest sharing ratio is 1.10 (b 1 : c 1)" in answer.sentences[1]
-    assert "a 1 : c 1 worst, 0.70" in answer.sentences[1]
+    assert "the lowest 0.70 (a 1 : c 1)" in answer.sentences[1]
 
 
 def test_one_pair_is_one():

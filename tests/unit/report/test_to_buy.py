@@ -132,7 +132,7 @@ def test_one_run_of_each_is_said():
         truth = synthetic.Truth(CAPACITIES, repeats=repeats)
         made = synthetic.records(truth, mixes=((1, 1),), holds=())
         (answer,) = said(records=made, rps={"a": 5.0})
-        assert ("one run each" in " ".join(answer.sentences)) == (repeats == 1)
+        assert ("a single server start" in " ".join(answer.sentences)) == (repeats == 1)
         assert answer.sentences[-1].startswith("This run used the preset quick")
 
 

@@ -543,7 +543,7 @@ def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monke
     asked = demand({A: 15.0, B: 60.0})
     of = points(synthetic.Truth(EXACT.capacities, between=0, within=1e-9, repeats=1))
     made = plans(of, asked)
-    monkeypatch.setattr(of_plans, "roomiest", None)
+    monkeypatch.setattr(of_plans, "with_most_headroom", None)
     (before,) = (plan for plan in made if plan.strategy == SHARING)
     again = planned(SHARING, before.offers, before.level, asked, in_full=False)
     others = [c for c in itertools.product(range(4), repeat=len(again.counts))

@@ -122,7 +122,7 @@ def test_what_is_left_out_is_there():
 
 def test_a_measurement_knows_nothing_of_tables_prices_and_figures():
     modules = code()
-    prices = ("price", "price_list", "pricing", "bought")
+    prices = ("price", "price_list", "pricing", "machine_price")
     for room in (
         "perseus.results",
         "perseus.report",

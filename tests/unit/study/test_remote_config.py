@@ -159,7 +159,10 @@ def test_the_gpus_of_a_remote_server_are_its_own():
             remote(host="127.0.0.1", http="10.0.0.7:80", headers=[TOKEN]),
             "would send their values to '10.0.0.7' (http:)",
         ),
-        (remote() | {"image": "nvcr.io/nvidia/tritonserver:24.10-py3"}, "servers[0].image: is of"),
+        (
+            remote() | {"image": "nvcr.io/nvidia/tritonserver:24.10-py3"},
+            "servers[0].image: applies to",
+        ),
     ],
 )
 def test_a_remote_server_that_cannot_be_is_explained(server, expected):

@@ -113,7 +113,7 @@ def measure(cell: CellUnderTest) -> Findings:
     )
 
 
-def no_limit(cell: CellUnderTest) -> Mapping[str, Any]:
+def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
     """No rates and no limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
     return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
