@@ -15,7 +15,7 @@ UNREADABLE = "its file cannot be read"
 
 
 class _Shape(BaseModel):
-    disturbed_ceilings: str
+    disturbed: str
 
 
 class _Disturbed(BaseModel):
@@ -118,4 +118,4 @@ def _disturbed(ceilings: Path) -> str:
         shapes = _Disturbed.model_validate_json(ceilings.read_bytes()).shapes
     except ValidationError:
         return UNREADABLE
-    return next((shape.disturbed_ceilings for shape in shapes if shape.disturbed_ceilings), "")
+    return next((shape.disturbed for shape in shapes if shape.disturbed), "")
