@@ -129,7 +129,7 @@ def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
         finally:
             other.kill()
     assert seen.foreign_cpu > 0.5 and re.fullmatch(r".+ \(process \d+\)", seen.foreign_who)
-    assert re.search(r"among them .+ \(process \d+\): waiting until they leave", said[0])
+    assert re.search(r"among them .+ \(process \d+\): waiting until they end", said[0])
 
 
 # A server that stops answering in mid-window

@@ -12,7 +12,7 @@ from e2e.test_server import backends
 from measure_tasks import measure_task, tenant
 from triton_elsewhere import triton_elsewhere
 
-from perseus.measurement.closed_loop import QUIET, closed_loop
+from perseus.measurement.closed_loop import ON_IDLE_HOST, closed_loop
 from perseus.measurement.first_inferences import first_inferences
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.open_loop import open_loop
@@ -133,7 +133,7 @@ def test_a_queue_that_refuses_is_not_stormed_and_its_refusals_are_late(tmp_path,
                 longest_sla_s=0.05,
             )
             closed, _ = closed_loop(task, system, "warm_up", 4)
-            flooded = open_loop(task, system, "bracket", [300.0], 3.0, QUIET)
+            flooded = open_loop(task, system, "bracket", [300.0], 3.0, ON_IDLE_HOST)
     (asked_by_four,), (beyond,) = closed.seen.requests, flooded.seen.requests
     seconds = closed.elapsed_s
     assert 0 < asked_by_four.count(Status.REFUSED) < 4 * (6 + 4 * seconds)
