@@ -184,7 +184,7 @@ class Record(BaseModel):
     warnings: tuple[str, ...] = Field(
         default=(),
         description="doubts about the results, one sentence each: a phase in whose median"
-        " window a tenant answered more than 1.2 x `unbatched_limit_rps`, a network that was"
+        " window a tenant answered more than 1.8 x `unbatched_limit_rps`, a network that was"
         " computed in another precision than was asked for, a CPU quota that stopped the server, or"
         " a tenant with `deterministic: false`",
     )

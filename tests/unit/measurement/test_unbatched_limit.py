@@ -35,15 +35,15 @@ def test_a_window_that_is_faster_than_single_requests_allow_is_a_warning():
     "windows",
     [
         [],
-        [window(57.0)],
+        [window(85.0)],
         [window(551.0, completed=0.1)],
         [window(100.0, counted_s=0.19)],
         [window(551.0, tenant="other")],
-        [window(50.0), window(48.0), window(75.0), window(100.0, phase="probe", counted_s=0.19)],
+        [window(50.0), window(48.0), window(95.0), window(100.0, phase="probe", counted_s=0.19)],
     ],
     ids=[
         "none",
-        "within a fifth",
+        "a host that got faster",
         "most without an answer",
         "a short window",
         "another tenant",
