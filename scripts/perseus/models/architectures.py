@@ -130,7 +130,8 @@ class Detector:
 
 @dataclass(frozen=True)
 class Timm:
-    """A network of timm, TAG and all; of `size` pixels where it is built for one size."""
+    """A network of timm. `name` may end in .TAG, which names a set of weights; `size` is the height
+    and width of its input in pixels, for networks that are built for one size."""
 
     name: str
     size: int | None = None
@@ -138,7 +139,7 @@ class Timm:
 
     @cached_property
     def _facts(self) -> Any:
-        """What timm says of its weights.
+        """Return what timm states about the weights.
 
         Raises ExportError for a name that it does not know, and without timm.
         """
@@ -205,7 +206,7 @@ Library = Segmenter | Detector | Timm
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:
-    """That of `timm/NAME` or `torchvision/NAME`. Raises ExportError for others."""
+    """The network that `timm/NAME` or `torchvision/NAME` names. Raises ExportError for others."""
     library, _, name = architecture.partition("/")
     if library == "timm":
         return Timm(name, input_size)

@@ -22,7 +22,7 @@ SCHEMAS: Final = (
 
 
 def declare(torch: ModuleType) -> Any:
-    """Before torchvision is imported. They live as long as what is returned."""
+    """Declare the operators, before torchvision is imported. They exist as long as the result."""
     library = torch.library.Library("torchvision", "FRAGMENT")
     for schema in SCHEMAS:
         library.define(schema)
@@ -30,7 +30,7 @@ def declare(torch: ModuleType) -> Any:
 
 
 def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
-    """After the import: give them what they do on a CPU, and have torchvision call them."""
+    """Implement the operators for a CPU, after torchvision is imported."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
     # In plain torch, as torchvision has it; its own wrapper would compile it.

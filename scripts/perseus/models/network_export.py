@@ -94,8 +94,8 @@ def _reference(
 
 
 def _held(of: Library, reference: Reference) -> Reference:
-    """What the file is held to. Detections of equal scores come in any order, and the last of them
-    may be others: of a detector only the scores, and so how many there are."""
+    """The responses that the exported file must give. Of a detector, only the scores and their
+    number count: detections with equal scores come in any order, and the last ones may differ."""
     if not isinstance(of, Detector):
         return reference
     scores = [{"scores": answer["scores"]} for answer in reference.answers]
@@ -103,7 +103,7 @@ def _held(of: Library, reference: Reference) -> Reference:
 
 
 def _named(answer: Any) -> dict[str, torch.Tensor]:
-    """The tensors of an answer by name. Raises ExportError for what are none."""
+    """The tensors of an answer by name. Raises ExportError if the answer contains anything else."""
     torch, _ = import_torchvision()
     named = answer if isinstance(answer, dict) else {"output": answer}
     if not all(isinstance(each, torch.Tensor) for each in named.values()):
@@ -121,7 +121,7 @@ def _write(
     path: Path,
     what: str,
 ) -> list[str]:
-    """Write the ONNX file, with an open batch if that can be; return what is to be said of it."""
+    """Write the ONNX file, with an open batch if that can be; return notes for the user."""
     torch, _ = import_torchvision()
 
     class Exported(torch.nn.Module):  # type: ignore[name-defined]
