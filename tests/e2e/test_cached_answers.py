@@ -12,7 +12,7 @@ from measure_tasks import measure_task, tenant
 from triton_elsewhere import triton_elsewhere
 
 from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
-from perseus.measurement.unbatched_limit import unbatched_limit_rps
+from perseus.measurement.unbatched_limit import unseen_requests
 from perseus.measurement.verify import VerificationError, refuse_cached, verify
 from perseus.serving.failures import ServerError
 from perseus.serving.launchers.remote import remote_server
@@ -134,7 +134,7 @@ def test_the_limit_is_of_the_model_even_if_it_remembers_its_answers(server):
     verify([plain, remembers])
     refuse_cached(server, [plain, remembers])
     for each in (plain, remembers):
-        limit_rps = unbatched_limit_rps(server, each, round_trip_ms=0.0)
+        limit_rps = unseen_requests(server, each, round_trip_ms=0.0).limit_rps
         assert limit_rps is not None and 51 < limit_rps <= 100
     with remembers.load_route(5.0) as route:
         assert sequential_ms(route, 8, 5.0).min() < 10, "it would pass for a fast model"

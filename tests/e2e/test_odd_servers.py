@@ -18,7 +18,7 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.open_loop import open_loop
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.measurement.tenant_under_test import tenants_on
-from perseus.measurement.unbatched_limit import unbatched_limit_rps
+from perseus.measurement.unbatched_limit import unseen_requests
 from perseus.measurement.verify import refuse_cached, verify
 from perseus.peak.verdict import Verdict
 from perseus.serving.failures import ServerError
@@ -103,7 +103,7 @@ def test_a_server_with_model_namespaces_is_asked_for_each_model(tmp_path, backen
         refuse_cached(server, tenants)
         assert set(first_inferences(tenants)) == {"one", "two"}
         for each in tenants:
-            limit_rps = unbatched_limit_rps(server, each, round_trip_ms=0.0)
+            limit_rps = unseen_requests(server, each, round_trip_ms=0.0).limit_rps
             assert limit_rps is not None and limit_rps < 101
         with pytest.raises(ServerError, match="both"):
             tenants_on(server, asked("both"), {})

@@ -122,7 +122,7 @@ def measure(
     found = tried.found.record
     doubts = [
         *computed_precision.warnings(task.tenants, found.get("computed_precisions", {})),
-        *warnings(found.get("unbatched_limit_rps", {}), standing),
+        *warnings(found, standing),
         *throttled.warnings(found),
         *unchecked(found.get("relative_errors", {})),
     ]

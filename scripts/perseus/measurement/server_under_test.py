@@ -20,7 +20,7 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.monitor import Monitor
 from perseus.measurement.preprocess_cost import client_preprocess_ms
 from perseus.measurement.tenant_under_test import tenants_on
-from perseus.measurement.unbatched_limit import unbatched_limit_rps
+from perseus.measurement.unbatched_limit import unseen_requests
 from perseus.measurement.verify import refuse_cached, verify
 from perseus.peak import stats
 from perseus.peak.stats import Floats
@@ -45,6 +45,7 @@ NO_SERVER: Final[Mapping[str, Any]] = {
     "computed_precisions": {},
     "served_models": {},
     "unloaded_p50_ms": {},
+    "unseen_p50_ms": {},
     "unbatched_limit_rps": {},
     "request_bytes": {},
     "client_preprocess_ms": {},
@@ -128,8 +129,8 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 for name, route in routes.items()
             }
             refuse_cached(server, tenants)
-            limits_rps = {
-                tenant.name: unbatched_limit_rps(server, tenant, facts["round_trip_p50_ms"])
+            unseen = {
+                tenant.name: unseen_requests(server, tenant, facts["round_trip_p50_ms"])
                 for tenant in tenants
             }
             p50_ms = {name: stats.percentile(ms, 50) for name, ms in unloaded_ms.items()}
@@ -141,7 +142,8 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 "computed_precisions": computed_precisions(server, tenants),
                 "served_models": served,
                 "unloaded_p50_ms": p50_ms,
-                "unbatched_limit_rps": limits_rps,
+                "unseen_p50_ms": {name: found.p50_ms for name, found in unseen.items()},
+                "unbatched_limit_rps": {name: found.limit_rps for name, found in unseen.items()},
                 "request_bytes": {tenant.name: tenant.request_bytes for tenant in tenants},
                 "client_preprocess_ms": preprocess_ms,
             }

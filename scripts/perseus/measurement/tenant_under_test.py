@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,8 @@ OpenRoute = Callable[[str, Sequence[Batch], float, Sequence[str]], AbstractConte
 """Opens the route of a model's requests with these inputs, timeout and outputs."""
 
 ANSWER_S = 120.0
+SHIFTS, UNSEEN_MIB = 10, 32
+"""How often the examples are shifted to make unseen requests, and the memory these may take."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +108,21 @@ class TenantUnderTest:
             yield transport
 
     def unseen_batches(self) -> list[Mapping[str, Tensor]]:
-        """Inputs that no other request has: the shifted values of the examples.
+        """Inputs that no other request has: the values of the examples, shifted by a few places.
 
-        None where the server gets pictures as files.
+        About UNSEEN_MIB of them at most. None where the server gets pictures as files.
         """
         if self.pictures is not None and self.settings.preprocessing == "server":
             return []
-        shifted = replace(self, pictures=None, examples=dict(map(_shifted, self.examples.items())))
-        return shifted.batches(self.load_images)
+        most = math.ceil(UNSEEN_MIB * 2**20 / self.request_bytes / len(self.load_images))
+        places = max(values[0].size for values in self.examples.values())
+        shifts = range(1, min(1 + min(SHIFTS, most), places))
+        return list(chain.from_iterable(map(self._shifted, shifts)))
+
+    def _shifted(self, places: int) -> list[Mapping[str, Tensor]]:
+        """The requests of the load, with all values shifted."""
+        examples = {name: _shifted(values, places) for name, values in self.examples.items()}
+        return replace(self, pictures=None, examples=examples).batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
         """The route of requests with these inputs, with a timeout of ANSWER_S."""
@@ -123,11 +134,9 @@ class TenantUnderTest:
         return self.open_route(self.model, self.batches(parts), timeout_s, self.outputs)
 
 
-def _shifted(named: tuple[str, Tensor]) -> tuple[str, Tensor]:
-    """The values of each example, shifted by one place."""
-    name, values = named
-    rolled = np.roll(values.reshape(len(values), -1), 1, axis=1)
-    return name, rolled.reshape(values.shape)
+def _shifted(values: Tensor, places: int) -> Tensor:
+    """The values of each example, shifted by this number of places."""
+    return np.roll(values.reshape(len(values), -1), places, axis=1).reshape(values.shape)
 
 
 def tenants_on(

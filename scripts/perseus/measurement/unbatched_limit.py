@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
+
+import numpy as np
 
 from perseus.measurement.tenant_under_test import TenantUnderTest
 from perseus.serving.failures import ServerError
@@ -21,40 +24,58 @@ from perseus.traffic.client import ClientError, sequential_ms
 from perseus.traffic.requests import MS
 
 UNSEEN_LIMIT_S: Final = 2.0
+CACHED: Final = 1.2
+"""A limit that is exceeded by more than this is a doubt, if requests that repeat are also answered
+faster than unseen ones by more than this."""
+
 TOLERANCE: Final = 1.8
-"""A busy server is up to 1.2 times as fast as an idle one, whose processor sleeps, and a host up to
-1.5 times as fast as a minute before: default studies on a virtual machine reached 1.3 in the median
-window of a phase. With a cache the factor is many times that."""
+"""A limit that is exceeded by more than this is always a doubt. Smaller factors have other causes:
+a busy server is up to 1.2 times as fast as an idle one, whose processor sleeps, and a host up to
+1.5 times as fast as a minute before (default studies on a virtual machine reached 1.3 in the median
+window of a phase). With a cache the factor is many times that."""
 
 LEAST_REQUESTS: Final = 20
 """In a shorter window, the first and the last request decide about its throughput."""
 
 
-def unbatched_limit_rps(
-    server: RunningServer, tenant: TenantUnderTest, round_trip_ms: float
-) -> float | None:
-    """Requests/s that the instances of a tenant's model can answer without batching.
+@dataclass(frozen=True)
+class UnseenRequests:
+    """What single requests showed whose inputs the server had not seen.
 
-    The number of instances over the service time, which is the smaller of two: the shortest
-    latency of a request without load, less the round trip of a health request; and the mean time
-    of these requests in the model by the server's statistics. None if the server forms batches, if
-    it does not tell its instances, or if it does not answer unseen inputs. Raises ServerError.
+    `p50_ms` is the median of their latencies; `limit_rps` are the requests/s that the instances of
+    the model can answer without batching. None for what is not known.
     """
-    count = _instances(server, tenant.model)
+
+    p50_ms: float | None
+    limit_rps: float | None
+
+
+def unseen_requests(
+    server: RunningServer, tenant: TenantUnderTest, round_trip_ms: float
+) -> UnseenRequests:
+    """Send requests whose inputs the server has not seen, one after another.
+
+    The limit is the number of instances over the service time, which is the smaller of two: the
+    shortest latency, less the round trip of a health request; and the mean time of these requests
+    in the model by the server's statistics. It is unknown if the server forms batches, if it does
+    not tell its instances, or if it does not answer unseen inputs. Raises ServerError.
+    """
     unseen = tenant.unseen_batches()
-    if count is None or not unseen:
-        return None
+    if not unseen:
+        return UnseenRequests(None, None)
     before = server_times(server, tenant.model)
     try:
         with tenant.route_of(unseen) as route:
             latencies_ms = sequential_ms(route, len(unseen), UNSEEN_LIMIT_S)
     except ClientError:  # a model may refuse values that are no example of the user
-        return None
+        return UnseenRequests(None, None)
     served = server_times(server, tenant.model).since(before)
     service_ms = float(latencies_ms.min()) - round_trip_ms
     if served is not None and served.requests > 0:
         service_ms = min(service_ms, served.busy_ns / served.requests / MS)
-    return 1000 * count / service_ms if service_ms > 0 else None
+    count = _instances(server, tenant.model)
+    limit_rps = None if count is None or service_ms <= 0 else 1000 * count / service_ms
+    return UnseenRequests(float(np.median(latencies_ms)), limit_rps)
 
 
 def _instances(server: RunningServer, model: str) -> int | None:
@@ -69,25 +90,32 @@ def _instances(server: RunningServer, model: str) -> int | None:
     return sum(group.count * max(1, len(group.gpus)) for group in config.instance_group) or None
 
 
-def warnings(
-    limits_rps: Mapping[str, float | None], windows: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
+def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One warning for each tenant that exceeded its limit in a window.
 
     The median window of each phase counts: if the host is faster for a second, a single window is
-    fast, but a cache makes all windows fast. windows: rows of windows.parquet.
+    fast, but a cache makes all windows fast. record: its part of record.json; windows: rows of
+    windows.parquet.
     """
-    for tenant, limit_rps in limits_rps.items():
-        rates_rps = defaultdict[str, list[float]](list)
-        for each in windows:
-            if each["tenant"] == tenant and each["requests"] >= LEAST_REQUESTS:
-                counted_s = each["elapsed_s"] - each["settle_s"]
-                answered_rps = each["completed_ratio"] * each["requests"] / counted_s
-                rates_rps[each["phase"]].append(answered_rps)
-        fastest_rps = max(map(median, rates_rps.values()), default=0.0)
-        if limit_rps is not None and fastest_rps > TOLERANCE * limit_rps:
+    for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
+        fastest_rps = _fastest_rps(tenant, windows)
+        unseen_ms = record.get("unseen_p50_ms", {}).get(tenant) or 0.0
+        repeats_are_faster = unseen_ms > CACHED * record["unloaded_p50_ms"].get(tenant, np.inf)
+        tolerance = CACHED if repeats_are_faster else TOLERANCE
+        if limit_rps is not None and fastest_rps > tolerance * limit_rps:
             yield (
                 f"{tenant} answered {fastest_rps:.0f} requests/s, but its instances can answer"
                 f" only {limit_rps:.0f}, judging by the latency of single requests: check whether"
                 " a cache answers instead of the model"
             )
+
+
+def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
+    """Requests/s answered in the median window of the fastest phase."""
+    rates_rps = defaultdict[str, list[float]](list)
+    for each in windows:
+        if each["tenant"] == tenant and each["requests"] >= LEAST_REQUESTS:
+            counted_s = each["elapsed_s"] - each["settle_s"]
+            answered_rps = each["completed_ratio"] * each["requests"] / counted_s
+            rates_rps[each["phase"]].append(answered_rps)
+    return max(map(median, rates_rps.values()), default=0.0)

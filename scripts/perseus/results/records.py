@@ -165,6 +165,11 @@ class Record(BaseModel):
     unloaded_p50_ms: dict[str, Number] = Field(
         description="per tenant, median latency of single requests without load, ms"
     )
+    unseen_p50_ms: dict[str, Number] = Field(
+        default_factory=dict,
+        description="per tenant, median latency of single requests without load whose inputs the"
+        " server has not seen, ms; null where it does not answer them",
+    )
     unbatched_limit_rps: dict[str, Number] = Field(
         default_factory=dict,
         description="per tenant, requests/s that its instances can answer without batching: their"
@@ -184,9 +189,10 @@ class Record(BaseModel):
     warnings: tuple[str, ...] = Field(
         default=(),
         description="doubts about the results, one sentence each: a phase in whose median"
-        " window a tenant answered more than 1.8 x `unbatched_limit_rps`, a network that was"
-        " computed in another precision than was asked for, a CPU quota that stopped the server, or"
-        " a tenant with `deterministic: false`",
+        " window a tenant answered more than 1.8 x `unbatched_limit_rps` (1.2 x, where repeated"
+        " requests are also answered 1.2 times as fast as unseen ones), a network that was computed"
+        " in another precision than was asked for, a CPU quota that stopped the server, or a tenant"
+        " with `deterministic: false`",
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,

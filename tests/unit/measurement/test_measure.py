@@ -103,7 +103,8 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
 
     def measured(cell):
         cell.raw.windows.append({"attempt": attempt, "tenant": "a", "start_ns": 0, **row})
-        return Findings({**OK, "unbatched_limit_rps": {"a": 48.0, "b": None}})
+        limits = {"unbatched_limit_rps": {"a": 48.0, "b": None}, "unloaded_p50_ms": {"a": 20.0}}
+        return Findings({**OK, **limits})
 
     monkeypatch.setattr(frame, "window_watts", lambda monitor, windows, window: None)
     monkeypatch.setattr(frame, "host_watts", lambda monitor, windows, window: None)

@@ -4,7 +4,11 @@ import pytest
 
 from perseus.measurement.unbatched_limit import warnings
 
-SLEEPER = {"sleeper": 48.0}
+SLEEPER = {
+    "unbatched_limit_rps": {"sleeper": 48.0},
+    "unseen_p50_ms": {"sleeper": 21.0},
+    "unloaded_p50_ms": {"sleeper": 20.0},
+}
 SAID = (
     "sleeper answered 551 requests/s, but its instances can answer only 48, judging by the"
     " latency of single requests: check whether a cache answers instead of the model"
@@ -55,4 +59,15 @@ def test_windows_that_a_model_can_have_answered_are_no_warning(windows):
 
 
 def test_a_model_that_forms_batches_has_no_such_limit():
-    assert list(warnings({"sleeper": None}, [window(551.0)])) == []
+    unknown = SLEEPER | {"unbatched_limit_rps": {"sleeper": None}}
+    assert list(warnings(unknown, [window(551.0)])) == []
+
+
+@pytest.mark.parametrize(("repeated_ms", "expected"), [(10.0, 1), (18.0, 0)])
+def test_a_smaller_excess_is_a_warning_if_repeated_requests_are_also_faster(repeated_ms, expected):
+    found = SLEEPER | {"unloaded_p50_ms": {"sleeper": repeated_ms}}
+    assert len(list(warnings(found, [window(70.0)]))) == expected
+
+
+def test_a_record_without_a_server_has_no_warning():
+    assert list(warnings({"unbatched_limit_rps": {}}, [])) == []
