@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from perseus.peak.between_repeats import mean_draws
 from perseus.peak.outcome import Outcome
@@ -54,10 +55,10 @@ MISFIT = 0.5
 """Part that adds to it of how far a dedicated peak surely lies from the model's."""
 
 WRONG, FAR = 0.05, 0.25
-"""How likely the model does not fit at all, and the deviation of its logarithm then."""
+"""How likely the model does not fit a server at all, and the deviation of its logarithm then."""
 
-OVERSAMPLED = 8
-"""Draws of the prior for each that is kept."""
+ALIKE = 0.5
+"""Correlation of these deviations between the mixes of a server."""
 
 LEAST = 1e-6
 """Part of the searched scale that is left where tenants that are held take all there is."""
@@ -67,12 +68,22 @@ def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, Repe
     """The same peaks; shared lines get draws that follow from their paired ratios."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
-    found = {}
+    paired: dict[SharedServer, dict[Key, _Line]] = {}
     for of, peak in peaks.items():
-        rng = np.random.default_rng([seed, zlib.crc32(f"paired {of}".encode())])
+        server, records = _server_of(peak), _with_rounds(peak)
+        if server not in pooled or not records:
+            continue
         alone = each_alone(peak, dedicated)
-        ratio = pooled.get(_server_of(peak))
-        found[of] = peak if ratio is None else _paired(peak, alone, ratio, rng)
+        if (searched := sharing_ratio(peak, alone)).is_known:
+            line = _line(peak, alone, records, pooled[server], searched)
+            paired.setdefault(server, {})[of] = line
+    found = dict(peaks)
+    for server, lines in paired.items():
+        rng = np.random.default_rng([seed, zlib.crc32(f"paired {server}".encode())])
+        for (of, line), ratio in zip(
+            lines.items(), _corrected(list(lines.values()), rng), strict=True
+        ):
+            found[of] = _with_ratio(peaks[of], line.alone, ratio)
     return found
 
 
@@ -121,17 +132,26 @@ def _rounds(record: PeakRecord) -> list[Round]:
     return [Round(each.alone_rps, each.together_rps) for each in record.rounds]
 
 
-def _paired(
-    peak: RepeatedPeak, alone: Alone, saturation: Floats, rng: np.random.Generator
-) -> RepeatedPeak:
-    searched = sharing_ratio(peak, alone)
-    records = _with_rounds(peak)
-    if not (searched.is_known and records):
-        return peak
+@dataclass(frozen=True)
+class _Line:
+    """What is known of the ratio of a mix: draws of its logarithm by the model, with the standard
+    deviation of the error of a model that fits, and the ratio of the searches."""
+
+    alone: Alone
+    logs: Floats
+    spread: float
+    searched: Quantity
+
+
+def _line(
+    peak: RepeatedPeak,
+    alone: Alone,
+    records: Sequence[PeakRecord],
+    saturation: Floats,
+    searched: Quantity,
+) -> _Line:
     logs = np.mean([_model_log_ratio(each, peak.loaded, saturation) for each in records], axis=0)
-    spread = _spread(peak, alone, records)
-    ratio = _corrected(logs, spread, searched, rng)
-    return _with_ratio(peak, alone, ratio)
+    return _Line(alone, logs, _spread(peak, alone, records), searched)
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
@@ -175,19 +195,40 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
     )
 
 
-def _corrected(
-    logs: Floats, spread: float, searched: Quantity, rng: np.random.Generator
-) -> Quantity:
-    """The prior from the model, which usually fits and sometimes does not, times the likelihood
-    of the searched ratio."""
-    prior = np.tile(logs, OVERSAMPLED)
-    wrong = rng.random(len(prior)) < WRONG
-    prior = prior + rng.standard_normal(len(prior)) * np.where(wrong, FAR, spread)
-    of_search = np.log(searched.draws)
-    centre, deviation = float(np.median(of_search)), float(of_search.std())
-    density = np.exp(-0.5 * ((prior - centre) / deviation) ** 2) + 1e-300
-    drawn = rng.choice(prior, len(logs), p=density / density.sum())
-    return replace(searched, value=float(np.exp(np.median(drawn))), draws=np.exp(drawn))
+def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
+    """The ratios of the mixes of one server: prior times likelihood.
+
+    The prior is that of the model, which usually fits all mixes of a server and sometimes none. The
+    likelihood is that of the searched ratios, whose errors are correlated where they have the same
+    dedicated peaks. All are normal in the logarithm, so that the posterior of each case is, too.
+    """
+    of_model, of_searches = (
+        np.array(values)
+        for values in (
+            [each.logs for each in lines],
+            [np.log(each.searched.draws) for each in lines],
+        )
+    )
+    seen, error = np.median(of_searches, axis=1), np.atleast_2d(np.cov(of_searches))
+    count, draws = of_model.shape
+    fits = np.diag(np.square([each.spread for each in lines]))
+    fails = FAR**2 * (ALIKE + (1 - ALIKE) * np.eye(count))
+    likely, drawn = [], []
+    for chance, model_error in ((1 - WRONG, fits), (WRONG, fails)):
+        prior = np.atleast_2d(np.cov(of_model)) + model_error
+        off, both = seen - of_model.mean(axis=1), prior + error
+        gain = np.linalg.solve(both, prior).T
+        centre, left = of_model.mean(axis=1) + gain @ off, prior - gain @ prior
+        likely.append(
+            np.log(chance) - 0.5 * (np.linalg.slogdet(both)[1] + off @ np.linalg.solve(both, off))
+        )
+        drawn.append(rng.multivariate_normal(centre, left, draws, method="eigh").T)
+    fails_too = rng.random(draws) < special.expit(likely[1] - likely[0])
+    logs = np.where(fails_too, drawn[1], drawn[0])
+    return [
+        replace(line.searched, value=float(np.exp(np.median(each))), draws=np.exp(each))
+        for line, each in zip(lines, logs, strict=True)
+    ]
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:

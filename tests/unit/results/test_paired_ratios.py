@@ -6,6 +6,7 @@ import synthetic
 
 from perseus.results.paired import paired_peaks
 from perseus.results.repeats import dedicated_peaks, each_alone, group, sharing_ratio
+from perseus.results.savings import simultaneous_tail
 
 CAPACITIES = {"a": 110.0, "b": 250.0}
 SPARE = 1.1
@@ -65,6 +66,22 @@ def test_their_intervals_cover_the_truth():
     made = (ratio for seed in range(60) for ratio in ratios(study(seed)))
     intervals = [ratio.interval() for ratio in made]
     assert np.mean([each.low <= 0.92 <= each.high for each in intervals]) >= 0.93
+
+
+def test_searches_of_all_mixes_of_a_server_tell_together_whether_the_model_fits():
+    """A model that is wrong for one mix is wrong for its server, so its tails are no reason to
+    widen the interval of each mix by itself."""
+
+    def half_width(ratio, tail):
+        interval = ratio.interval(tail)
+        return (interval.high - interval.low) / 2
+
+    widths = []
+    for seed in range(20):
+        found = ratios(study(seed))
+        tail = simultaneous_tail(np.array([ratio.draws for ratio in found]))
+        widths.append(np.mean([half_width(ratio, tail) for ratio in found]))
+    assert np.mean(widths) < 0.075
 
 
 def test_where_the_model_is_wrong_the_searches_decide_and_the_interval_is_wide():
