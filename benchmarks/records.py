@@ -52,6 +52,7 @@ def record_of(task: MeasureTask) -> dict[str, Any]:
         "requests": 20000,
         "measured_s": 90.0,
         "unloaded_p50_ms": {tenant.name: tenant.sla.latency_ms / 5 for tenant in task.tenants},
+        "unseen_p50_ms": {},
         "unbatched_limit_rps": {},
         "traces": {},
         "throttled": None,
