@@ -205,7 +205,7 @@ def _of_url(key: str, value: str) -> str:
     """Problems of a URL in place of an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
-    address = value.partition("://")[2].partition("/")[0]
+    address = value.partition("://")[2].lstrip("/").partition("/")[0]
     wanted = address.rpartition(":")[0] or address if key == "host" else address
     return f"has a scheme (use {wanted or 'the name'!r}; TLS is asked for by tls:)"
 

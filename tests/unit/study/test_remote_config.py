@@ -132,6 +132,11 @@ def test_the_gpus_of_a_remote_server_are_its_own():
             " 'triton.example.org'; TLS is asked for by tls:)",
         ),
         (
+            remote(grpc="dns:///triton:8001"),
+            "remote.grpc: 'dns:///triton:8001' has a scheme (use 'triton:8001'; TLS is asked for by"
+            " tls:)",
+        ),
+        (
             remote(grpc="grpc://triton:8001"),
             "remote.grpc: 'grpc://triton:8001' has a scheme (use 'triton:8001'; TLS is asked for by"
             " tls:)",
