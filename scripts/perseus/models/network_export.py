@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,9 +51,11 @@ def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> 
     with temporary_folder() as folder:
         source = folder / "network.onnx"
         notes = _write(of, network, asked["input"], reference.outputs, source, task.architecture)
-        check = check_onnx(source, _held(of, reference), what=task.architecture)
+        check = check_onnx(source, reference, what=task.architecture)
         own = OwnOnnxTask(seed=task.seed, examples=examples)
-        record = take_onnx(own, source, onnx_path, reference_path, task.architecture)
+        record = take_onnx(
+            own, source, onnx_path, reference_path, task.architecture, reference.sorted_by
+        )
     return {
         **record,
         "architecture": task.architecture,
@@ -90,16 +91,8 @@ def _reference(
             f" out to use {of.input_px}."
         ) from error
     numbers = [{name: value.numpy() for name, value in answer.items()} for answer in answers]
-    return Reference({"input": alone}, numbers, has_batches=False)
-
-
-def _held(of: Library, reference: Reference) -> Reference:
-    """The responses that the exported file must give. Of a detector, only the scores and their
-    number count: detections with equal scores come in any order, and the last ones may differ."""
-    if not isinstance(of, Detector):
-        return reference
-    scores = [{"scores": answer["scores"]} for answer in reference.answers]
-    return replace(reference, answers=scores)
+    sorted_by = "scores" if isinstance(of, Detector) else ""
+    return Reference({"input": alone}, numbers, has_batches=False, sorted_by=sorted_by)
 
 
 def _named(answer: Any) -> dict[str, torch.Tensor]:

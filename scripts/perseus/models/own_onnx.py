@@ -40,11 +40,17 @@ Examples = Mapping[str, Tensor]
 
 
 def take_onnx(
-    task: OwnOnnxTask, source: Path, onnx_path: Path, reference_path: Path, what: str = ""
+    task: OwnOnnxTask,
+    source: Path,
+    onnx_path: Path,
+    reference_path: Path,
+    what: str = "",
+    sorted_by: str = "",
 ) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
 
     what: names the model in messages; by default the path of its file.
+    sorted_by: the output with the scores of a detector, see `Reference`.
 
     Names stay as they are, and open sizes become those of the task. The file takes batches where
     it answers in them as it answers one example after the other; otherwise it is served without
@@ -64,7 +70,9 @@ def take_onnx(
     whole_inputs = [replace(each, dims=(size, *each.dims)) for each in rows] if size else inputs
     network = OnnxNetwork(_as_served(model, whole_inputs).SerializeToString(), what)
     asked = _grouped(given, size) if size else given
-    reference = _reference(network, asked, task, precision_inside(model), what)
+    reference = replace(
+        _reference(network, asked, task, precision_inside(model), what), sorted_by=sorted_by
+    )
     notes = list(_notes(reference, what))
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         try:
