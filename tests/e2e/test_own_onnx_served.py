@@ -47,9 +47,10 @@ def test_what_is_taken_is_served_with_its_names_types_and_shapes(tmp_path, runti
         references[name] = files[1]
     with embedded_triton(tmp_path / "repository", tmp_path / "server.log", CORE) as server:
         for protocol, shared_memory in (("grpc", False), ("http", False), ("grpc", True)):
-            asked = [tenant(name, precision="fp32") for name in MODELS]
+            asked = [tenant(name, precision="fp32", max_batch_size=8) for name in MODELS]
             task = measure_task(*asked, client=client(protocol, shared_memory))
             tenants = tenants_on(server, task, references)
+            assert {each.max_batch_size for each in tenants if not each.has_batches} == {1}
             first_inferences(tenants)
             errors = verify(tenants)
             assert set(errors) == set(MODELS) and max(errors.values()) < TOLERANCES["fp32"]

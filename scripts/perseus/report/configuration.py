@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perseus.report.shown_tables import MOST_ROWS, Entry, Row, ShownTable
@@ -24,16 +24,33 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
         "Measurement": (task.measurement,),
         "Demand": (task.demand,) if task.demand else (),
     }
+    batches = _max_batch_sizes(records)
     for title, each in parts.items():
         if each:
-            yield _settings(title, each)
+            yield _settings(title, each, batches if title == "Tenants" else {})
     if served := _served(records):
         yield _served_models(served)
 
 
-def _settings(title: str, parts: Sequence[Part]) -> ShownTable:
-    """One row for each part, one column for each key with a value."""
+def _max_batch_sizes(records: Sequence[Record]) -> dict[str, Row]:
+    """By tenant, the largest batch as servers accept it, which may be less than configured."""
+    found: dict[str, set[int]] = {}
+    for record in records:
+        for tenant, size in record.max_batch_sizes.items():
+            found.setdefault(tenant, set()).add(size)
+    return {
+        tenant: {"max_batch_size": " or ".join(map(str, sorted(sizes)))}
+        for tenant, sizes in found.items()
+    }
+
+
+def _settings(title: str, parts: Sequence[Part], found: Mapping[str, Row]) -> ShownTable:
+    """One row for each part, one column for each key with a value.
+
+    `found` are values of parts, by their names, that replace the configured ones.
+    """
     rows = [part.model_dump(mode="json") for part in parts[:MOST_ROWS]]
+    rows = [row | found.get(row.get("name", ""), {}) for row in rows]
     keys = [key for key in rows[0] if any(_is_given(row[key]) for row in rows)]
     return ShownTable(
         title=title,

@@ -259,6 +259,14 @@ def test_the_configuration_tells_studies_apart():
     assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # as they are by default
 
 
+def test_the_configuration_shows_the_largest_batch_as_it_is_served():
+    made = synthetic.records(synthetic.Truth({"a": 30.0}), mixes=(), holds=())
+    served = synthetic.loaded([record | {"max_batch_sizes": {"a": 1}} for record in made])
+    (tenants,) = (each for each in configuration.tables(TASK, served) if each.title == "Tenants")
+    (row,) = tenants.rows
+    assert row[tenants.columns.index("max_batch_size")].text == "1"
+
+
 def test_the_configuration_stands_on_the_page_by_its_keys():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
