@@ -8,7 +8,7 @@ import onnx
 import pytest
 from measure_tasks import client, measure_task, tenant
 from onnx import helper
-from onnx_files import detector, network, of_all_types, of_scalar, time_first, with_nodes
+from onnx_files import detector, network, of_all_types, of_scalar, recurrent, time_first, with_nodes
 
 from perseus.measurement.first_inferences import first_inferences
 from perseus.measurement.tenant_under_test import tenants_on
@@ -30,7 +30,9 @@ MODELS = {
     "detector": detector(),
     "all-types": of_all_types(),
     "scalar": of_scalar(),
+    "recurrent": recurrent(state=2),
 }
+SHAPES = {"recurrent": {"x": (1, 4), "state": (3,)}}
 
 
 @pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
@@ -41,7 +43,8 @@ def test_what_is_taken_is_served_with_its_names_types_and_shapes(tmp_path, runti
         folder.mkdir()
         onnx.save(model, folder / "own.onnx")
         files = folder / "model.onnx", folder / "reference.npz"
-        record = take_onnx(OwnOnnxTask(), folder / "own.onnx", *files)
+        task = OwnOnnxTask(shape=SHAPES.get(name, {}))
+        record = take_onnx(task, folder / "own.onnx", *files)
         served = ServedTenant(name=name, model=name, runtime=runtime)
         write_tenant(tmp_path / "repository", served, files[0], record)
         references[name] = files[1]
