@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from perseus.models.external_data import (
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import MAX_IR_VERSION, compared, keep_answers
 from perseus.models.onnx_graphs import all_graphs, give_dimensions, precision_inside
-from perseus.models.onnx_network import OnnxNetwork
+from perseus.models.onnx_network import OnnxNetwork, OnnxRuntimeError
 from perseus.models.own_examples import example_problems, own_examples
 from perseus.models.own_inputs import Sizes, asked_inputs, common_size, inputs_of, problems
 from perseus.models.reference import Reference
@@ -34,6 +34,11 @@ from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 if TYPE_CHECKING:
     import onnx
+
+FIXED_BATCH: Final = (
+    "onnxruntime cannot run it with another batch than {size}. A PyTorch network takes batches if"
+    ' it is exported with dynamic_shapes=({{0: "batch"}},)'
+)
 
 Examples = Mapping[str, Tensor]
 """By input, shape (n, *dims)."""
@@ -80,7 +85,9 @@ def take_onnx(
             tensors, check = _write(model, rows, batched, onnx_file, what)
             reference = batched
         except ExportError as error:
-            notes.insert(0, f"{what} is served without batches, one example a request: {error}")
+            fixed = isinstance(error, OnnxRuntimeError)
+            why = FIXED_BATCH.format(size=size) if fixed else str(error)
+            notes.insert(0, f"{what} is served without batches, one example a request: {why}")
             tensors, check = _write(model, whole_inputs, reference, onnx_file, what)
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {

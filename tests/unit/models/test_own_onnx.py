@@ -106,7 +106,11 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
         has_batches=False,
     )
     (note,) = record["notes"]
-    assert "own.onnx is served without batches, one example a request: onnxruntime cannot" in note
+    assert note.endswith(
+        "own.onnx is served without batches, one example a request: onnxruntime cannot run it with"
+        f" another batch than {batch}. A PyTorch network takes batches if it is exported with"
+        ' dynamic_shapes=({0: "batch"},)'
+    )
     reference = Reference.read(tmp_path / "reference.npz")
     assert {len(each["scores"]) for each in reference.answers} == {batch}
     for answer, own in zip(answers_of(served, reference), reference.answers, strict=True):
@@ -506,3 +510,11 @@ def test_a_network_that_noise_does_not_fit_asks_for_examples(tmp_path):
     model.graph.initializer.append(far)
     with pytest.raises(ExportError, match=r"sent seeded noise: .* \(inputs: file\.npz\) or values"):
         taken(model, tmp_path)
+
+
+def test_a_custom_operator_is_named_as_such(tmp_path):
+    model = with_nodes(network(), helper.make_node("Own", ["input"], ["scores"], domain="mine"))
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    onnx.save(model, tmp_path / "own.onnx")
+    with pytest.raises(ExportError, match=r"mine:Own.*loads no libraries of custom operators\)$"):
+        list(own_problems(tmp_path / "own.onnx", Sizes({}), NOISE))
