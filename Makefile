@@ -8,6 +8,7 @@
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make test-debian13  the study smoke and some tests on a Debian 13 in a folder; root, debootstrap
 # make test-mlflow  log results to an MLflow store in a file
+# make test-timm    export networks of timm
 # make test-open-inference  measure an MLServer, which is no Triton
 # make doctor look at this machine: what Perseus needs, and how to get what is missing
 # make docs   build the documentation as a site: build/site/index.html
@@ -36,6 +37,8 @@ SHOW_DOWNLOADS := { grep --line-buffered -oE '(Downloading|Installing) .{1,80}' 
 CLUSTERS := .venv-clusters
 # .venv and, before it, what `track: {mlflow: URI}` needs.
 MLFLOW := .venv-mlflow
+# .venv and, before it, what `architecture: timm/NAME` needs.
+TIMM := .venv-timm
 # An MLServer to measure, with packages of its own.
 MLSERVER := .venv-mlserver
 # What builds the site, which nothing else needs.
@@ -49,7 +52,7 @@ export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)";
   mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
   echo "$$cache")
 
-.PHONY: all again doctor lint test test-servers test-live test-kills test-debian13 test-slurm test-mlflow test-open-inference docs bench environment clean-environment
+.PHONY: all again doctor lint test test-servers test-live test-kills test-debian13 test-slurm test-mlflow test-timm test-open-inference docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -109,6 +112,11 @@ test-mlflow: environment
 	@echo "== pytest: results in an MLflow store of this machine =="
 	@$(MLFLOW)/bin/python -m pytest tests/mlflow_store
 
+test-timm: environment
+	@$(call install_over,$(TIMM),envs/timm.txt)
+	@echo "== pytest: networks of timm =="
+	@$(TIMM)/bin/python -m pytest tests/timm_networks
+
 test-open-inference: environment
 	@$(call install_alone,$(MLSERVER),envs/mlserver.txt)
 	@echo "== pytest: a study on an MLServer =="
@@ -136,7 +144,7 @@ environment:
 	fi
 
 clean-environment:
-	rm -rf $(VENV) $(CLUSTERS) $(MLFLOW) $(DOCS)
+	rm -rf $(VENV) $(CLUSTERS) $(MLFLOW) $(TIMM) $(MLSERVER) $(DOCS)
 
 # uv, where it is installed, gets a Python that fits, and installs. It looks for packages where pip is
 # told to.

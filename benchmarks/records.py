@@ -46,6 +46,7 @@ def record_of(task: MeasureTask) -> dict[str, Any]:
         "first_inference_ms": dict.fromkeys(names, 30.0),
         "relative_errors": dict.fromkeys(names, 1e-6),
         "computed_precisions": {tenant.name: tenant.precision for tenant in task.tenants},
+        "max_batch_sizes": {tenant.name: tenant.max_batch_size for tenant in task.tenants},
         "served_models": {},
         "outcome": "ok",
         "reason": "",

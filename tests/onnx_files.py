@@ -108,3 +108,38 @@ def detector():
         helper.make_tensor_value_info("scores", TensorProto.INT64, ["found", 2])
     )
     return model
+
+
+def recurrent(first="n", state=1, squeezed=False):
+    """A sum of rows of `x` and of a `state`, whose first sizes differ or are open.
+
+    With `squeezed` it has a branch, which no request takes, that ONNX Runtime refuses where it
+    infers that the rows have no batch.
+    """
+    nodes = [
+        helper.make_node("ReduceSum", ["state"], ["sum"], keepdims=0),
+        helper.make_node("Add", ["x", "sum"], ["added"]),
+    ]
+    weights = [numpy_helper.from_array(np.array(False), "never")]
+    branches = {}
+    for name, inner in {
+        "then_branch": [
+            helper.make_node("Squeeze", ["added"], ["row"]),
+            helper.make_node("Transpose", ["row"], ["then"], perm=[1, 0]),
+        ],
+        "else_branch": [helper.make_node("Identity", ["added"], ["else"])],
+    }.items():
+        made = helper.make_tensor_value_info(inner[-1].output[0], FLOAT, None)
+        branches[name] = helper.make_graph(inner, name, [], [made])
+    last = (
+        helper.make_node("If", ["never"], ["y"], **branches)
+        if squeezed
+        else helper.make_node("Identity", ["added"], ["y"])
+    )
+    given = [
+        helper.make_tensor_value_info("x", FLOAT, [first, "width"]),
+        helper.make_tensor_value_info("state", FLOAT, [state, "units"]),
+    ]
+    y = helper.make_tensor_value_info("y", FLOAT, None)
+    graph = helper.make_graph([*nodes, last], "recurrent", given, [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)

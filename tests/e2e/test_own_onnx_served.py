@@ -10,7 +10,7 @@ import onnx
 import pytest
 from measure_tasks import client, measure_task, tenant
 from onnx import ModelProto, helper
-from onnx_files import detector, network, of_all_types, of_scalar, time_first, with_nodes
+from onnx_files import detector, network, of_all_types, of_scalar, recurrent, time_first, with_nodes
 from onnxruntime import quantization
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
@@ -35,8 +35,10 @@ MODELS = {
     "detector": detector(),
     "all-types": of_all_types(),
     "scalar": of_scalar(),
+    "recurrent": recurrent(state=2),
 }
 PRECISIONS: dict[str, Precision] = {"dynamic": "int8", "fixed-scales": "int8", "half": "fp16"}
+SHAPES = {"recurrent": {"x": (1, 4), "state": (3,)}}
 
 
 class Noise(quantization.CalibrationDataReader):
@@ -74,15 +76,17 @@ def test_what_is_taken_is_served_with_its_names_types_and_shapes(tmp_path, runti
         folder.mkdir()
         onnx.save(model, folder / "own.onnx")
         files = folder / "model.onnx", folder / "reference.npz"
-        record = take_onnx(OwnOnnxTask(), folder / "own.onnx", *files)
+        task = OwnOnnxTask(shape=SHAPES.get(name, {}))
+        record = take_onnx(task, folder / "own.onnx", *files)
         served = ServedTenant(name=name, model=name, runtime=runtime)
         write_tenant(tmp_path / "repository", served, files[0], record)
         references[name] = files[1]
     with embedded_triton(tmp_path / "repository", tmp_path / "server.log", CORE) as server:
         for protocol, shared_memory in (("grpc", False), ("http", False), ("grpc", True)):
-            asked = [tenant(name, precision="fp32") for name in models]
+            asked = [tenant(name, precision="fp32", max_batch_size=8) for name in models]
             task = measure_task(*asked, client=client(protocol, shared_memory))
             tenants = tenants_on(server, task, references)
+            assert {each.max_batch_size for each in tenants if not each.has_batches} == {1}
             first_inferences(tenants)
             errors = verify(tenants)
             assert set(errors) == set(models)

@@ -82,6 +82,7 @@ def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
     record = json.loads((root / OF_MINE / "record.json").read_text())
     assert (record["outcome"], record["cell"]["preset"]) == ("ok", "smoke")
     assert record["levels"][0]["answered_rps"] > 10
+    assert record["max_batch_sizes"] == {"mine": 4}
     served = record["served_models"]["mine"]
     assert (served["name"], served["version"], served["backend"]) == ("tiny", "1", "relu")
     assert served["inputs"] == [{"name": "input", "datatype": "FP32", "dims": [3, 8, 8]}]

@@ -17,6 +17,7 @@ from perseus.models.onnx_graphs import stored_tensors
 if TYPE_CHECKING:
     import onnx
 
+MISSING: Final = "is not there"
 MOST_BYTES: Final = 2**31 - 1  # of a protobuf message, which the served file is
 
 
@@ -42,10 +43,13 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
     size_bytes = source.stat().st_size
     for location in _locations(model):
         if problem := _problem(location, source.parent):
-            raise ExportError(
-                f"{source} keeps weights in {location!r}, which {problem}: put them into a file"
-                " beside it, with onnx.save(model, path, save_as_external_data=True)"
+            todo = (
+                "copy that file there, too"
+                if problem == MISSING
+                else "put them into a file beside it, with onnx.save(model, path,"
+                " save_as_external_data=True)"
             )
+            raise ExportError(f"{source} keeps weights in {location!r}, which {problem}: {todo}")
         size_bytes += (source.parent / location).stat().st_size
     if size_bytes > MOST_BYTES:
         raise ExportError(
@@ -95,4 +99,4 @@ def _problem(location: str, folder: Path) -> str:
     steps = [folder.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
     if any(step.is_symlink() for step in steps):
         return "is reached through a link"
-    return "" if steps[-1].is_file() else "is not there"
+    return "" if steps[-1].is_file() else MISSING

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     import onnxruntime
 
 
+class OnnxRuntimeError(ExportError):
+    """ONNX Runtime does not take or run a model."""
+
+
 class OnnxNetwork:
     """An ONNX model in ONNX Runtime: the path of a file, or what stands in it.
 
-    `output_shapes` are by name, as far as ONNX Runtime infers them. Raises ExportError where it
-    does not take or run the model, which `what` names.
+    `output_shapes` are by name, as far as ONNX Runtime infers them. Raises OnnxRuntimeError where
+    it does not take or run the model, which `what` names.
     """
 
     def __init__(self, model: str | bytes, what: str) -> None:
@@ -27,7 +31,7 @@ class OnnxNetwork:
         try:
             self._session = onnx_session(model)
         except Exception as error:  # onnxruntime's errors share no base class below Exception
-            raise ExportError(self._refusal(error)) from error
+            raise OnnxRuntimeError(self._refusal(error)) from error
         self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -36,11 +40,14 @@ class OnnxNetwork:
         try:
             answers = self._session.run(list(self.output_shapes), sent)
         except Exception as error:
-            raise ExportError(self._refusal(error)) from error
+            raise OnnxRuntimeError(self._refusal(error)) from error
         return dict(zip(self.output_shapes, map(np.asarray, answers), strict=True))
 
     def _refusal(self, error: Exception) -> str:
-        return f"onnxruntime cannot run {self._what}: {' '.join(str(error).split())}"
+        told = " ".join(str(error).split())
+        custom = "is not a registered function/op" in told
+        hint = " (Perseus loads no libraries of custom operators)" if custom else ""
+        return f"onnxruntime cannot run {self._what}: {told}{hint}"
 
 
 def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:

@@ -42,7 +42,10 @@ def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterat
 
 def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]:
     try:
-        with np.load(path) as arrays:
+        arrays = np.load(path)
+        if isinstance(arrays, np.ndarray):
+            raise TypeError("it has one array, without a name")
+        with arrays:
             found = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, AttributeError, BadZipFile, TypeError) as error:
         yield (
@@ -129,9 +132,10 @@ def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
 
 def _problems_of_values(values: Values, of: TensorSpec) -> Iterator[str]:
     dtype = DTYPES[of.datatype]
-    if dtype.kind not in "iu":
+    if dtype.kind not in "iuf":
         return
-    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    least, most = float(limits.min), float(limits.max)
     if values.low < least or values.high > most:
         yield (
             f"values: {values.low:g} to {values.high:g} do not fit its input {of.name!r} of type"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -68,26 +68,53 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
         if name not in names:
             hint = did_you_mean(name, names) or f" (it has {', '.join(names)})"
             yield f"shape: {name!r} is none of its inputs{hint}"
-    for each in inputs:
-        yield from _size_problems(each, sizes)
+    yield from _size_problems(inputs, sizes)
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
         yield f"input_size: no size of {given} is {sizes.input_size} or open (remove it)"
 
 
-def _size_problems(value: onnx.ValueInfoProto, sizes: Sizes) -> Iterator[str]:
-    given, dims = sizes.shape.get(value.name), _dims(value, sizes)
-    if given is not None and not _fillings(value, given):
-        yield f"shape: {value.name!r} is {list(given)}, and the file's input is {_described(value)}"
-    elif OPEN in dims[1:] or not _has_shape(value):
-        named = [dim.dim_param for dim in value.type.tensor_type.shape.dim]
-        wanted = [
-            name if re.fullmatch(r"\w+", name) and not name.isdigit() else "size"
-            for name, size in list(zip(named, dims, strict=True))[1:]
-            if size == OPEN
-        ]
-        line = f"shape: {{{_key(value.name)}: [{', '.join(wanted) or 'sizes'}]}}"
-        yield f"its input {_described(value)} leaves sizes open: write {line} with numbers for them"
+def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Iterator[str]:
+    has_batch = common_size([_dims(each, sizes) for each in inputs]) is not None
+    open_inputs = []
+    for each in inputs:
+        given, dims = sizes.shape.get(each.name), _dims(each, sizes)
+        if given is not None and not _fillings(each, given):
+            has = _described(each)
+            yield f"shape: {each.name!r} is {list(given)}, and the file's input is {has}"
+        elif OPEN in dims[has_batch:] or not _has_shape(each):
+            open_inputs.append(each)
+    if not open_inputs:
+        return
+    named = " and ".join(_described(each) for each in open_inputs)
+    line = ", ".join(
+        f"{_key(each.name)}: [{', '.join(_wanted(each, has_batch)) or 'sizes'}]"
+        for each in open_inputs
+    )
+    verb = "leaves" if len(open_inputs) == 1 else "leave"
+    yield (
+        f"its input{'s' * (len(open_inputs) > 1)} {named} {verb} sizes open: write shape:"
+        f" {{{line}}} with numbers for them"
+    )
+
+
+def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
+    """Names of the sizes that an input leaves open, without the batch."""
+    sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
+    return [
+        dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
+        for dim, size in list(sizes)[has_batch:]
+        if size == OPEN
+    ]
+
+
+def common_size(dims: Iterable[Sequence[int]]) -> int | None:
+    """The first size that all inputs have, 1 where it is open; None where they have none in
+    common."""
+    sizes = {each[0] if each else None for each in dims}
+    if sizes <= {OPEN, 1}:
+        return 1
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _key(name: str) -> str:

@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from perseus.models.external_data import (
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import MAX_IR_VERSION, compared, keep_answers
 from perseus.models.onnx_graphs import all_graphs, give_dimensions, precision_inside
-from perseus.models.onnx_network import OnnxNetwork
+from perseus.models.onnx_network import OnnxNetwork, OnnxRuntimeError
 from perseus.models.own_examples import example_problems, own_examples
-from perseus.models.own_inputs import Sizes, asked_inputs, inputs_of, problems
+from perseus.models.own_inputs import Sizes, asked_inputs, common_size, inputs_of, problems
 from perseus.models.reference import Reference
 from perseus.models.tensors import DATATYPES, DTYPES, OPEN, ModelTensors, Tensor, TensorSpec
 from perseus.study.model import Precision
@@ -35,16 +35,27 @@ from perseus.study.tasks.own_onnx import OwnOnnxTask
 if TYPE_CHECKING:
     import onnx
 
+FIXED_BATCH: Final = (
+    "onnxruntime cannot run it with another batch than {size}. A PyTorch network takes batches if"
+    ' it is exported with dynamic_shapes=({{0: "batch"}},)'
+)
+
 Examples = Mapping[str, Tensor]
 """By input, shape (n, *dims)."""
 
 
 def take_onnx(
-    task: OwnOnnxTask, source: Path, onnx_path: Path, reference_path: Path, what: str = ""
+    task: OwnOnnxTask,
+    source: Path,
+    onnx_path: Path,
+    reference_path: Path,
+    what: str = "",
+    sorted_by: str = "",
 ) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
 
     what: names the model in messages; by default the path of its file.
+    sorted_by: the output with the scores of a detector, see `Reference`.
 
     Names stay as they are, and open sizes become those of the task. The file takes batches where
     it answers in them as it answers one example after the other; otherwise it is served without
@@ -58,13 +69,15 @@ def take_onnx(
         raise ExportError("; ".join(f"{what}: {problem}" for problem in wrong))
     load_external_data(model, source)
     inputs = asked_inputs(model, sizes)
-    size = _batch_size(inputs)
+    size = common_size([each.dims for each in inputs])
     rows = _rows_of(inputs)
     given = own_examples(task.examples, rows, task.seed)
     whole_inputs = [replace(each, dims=(size, *each.dims)) for each in rows] if size else inputs
-    network = OnnxNetwork(_as_served(model, whole_inputs).SerializeToString(), what)
+    _, network = _served(model, whole_inputs, what)
     asked = _grouped(given, size) if size else given
-    reference = _reference(network, asked, task, precision_inside(model), what)
+    reference = replace(
+        _reference(network, asked, task, precision_inside(model), what), sorted_by=sorted_by
+    )
     notes = list(_notes(reference, what))
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         try:
@@ -72,7 +85,9 @@ def take_onnx(
             tensors, check = _write(model, rows, batched, onnx_file, what)
             reference = batched
         except ExportError as error:
-            notes.insert(0, f"{what} is served without batches, one example a request: {error}")
+            fixed = isinstance(error, OnnxRuntimeError)
+            why = FIXED_BATCH.format(size=size) if fixed else str(error)
+            notes.insert(0, f"{what} is served without batches, one example a request: {why}")
             tensors, check = _write(model, whole_inputs, reference, onnx_file, what)
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
@@ -126,16 +141,9 @@ def read_onnx(source: Path) -> onnx.ModelProto:
     return model
 
 
-def _batch_size(inputs: Sequence[TensorSpec]) -> int | None:
-    """The first size of all inputs, 1 where it is open; None where they have none in common."""
-    sizes = {each.dims[0] if each.dims else None for each in inputs}
-    (size,) = sizes if len(sizes) == 1 else (None,)
-    return 1 if size == OPEN else size
-
-
 def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
     """What an example has: without the first size, where all inputs have it in common."""
-    if not _batch_size(inputs):
+    if not common_size([each.dims for each in inputs]):
         return list(inputs)
     return [replace(each, dims=each.dims[1:]) for each in inputs]
 
@@ -145,6 +153,23 @@ def _grouped(given: Examples, size: int) -> Examples:
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
+
+
+def _served(
+    model: onnx.ModelProto, inputs: Sequence[TensorSpec], what: str
+) -> tuple[onnx.ModelProto, OnnxNetwork]:
+    """The model with these sizes of its inputs, in ONNX Runtime, too.
+
+    Its sizes stay open where ONNX Runtime takes it so only: what it infers of sizes may be refused
+    in a branch that no request takes.
+    """
+    sized = _as_served(model, inputs)
+    try:
+        return sized, OnnxNetwork(sized.SerializeToString(), what)
+    except ExportError:
+        any_size = [replace(each, dims=(OPEN,) * len(each.dims)) for each in inputs]
+        unsized = _as_served(model, any_size)
+        return unsized, OnnxNetwork(unsized.SerializeToString(), what)
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
@@ -176,7 +201,17 @@ def _reference(
 ) -> Reference:
     """Examples with the answers to each. Raises ExportError where they cannot be held on to."""
     count = len(next(iter(given.values())))
-    answers = [network.answer({name: of[i] for name, of in given.items()}) for i in range(count)]
+    try:
+        answers = [
+            network.answer({name: of[i] for name, of in given.items()}) for i in range(count)
+        ]
+    except ExportError as refusal:
+        if task.examples.inputs or task.examples.images:
+            raise
+        raise ExportError(
+            f"{refusal}. It was sent seeded noise: if it takes certain values only, send your own"
+            " examples (inputs: file.npz) or values of a range (values: {low, high})"
+        ) from refusal
     found = Reference(given, answers, has_batches=False, precision=precision)
     for name in found.outputs:
         numbers = found.all_answers(name)
@@ -249,8 +284,8 @@ def _write(
     import onnx
 
     before = (OPEN,) if reference.has_batches else ()
-    served = _as_served(model, [replace(each, dims=(*before, *each.dims)) for each in inputs])
-    network = OnnxNetwork(served.SerializeToString(), what)
+    whole_inputs = [replace(each, dims=(*before, *each.dims)) for each in inputs]
+    served, network = _served(model, whole_inputs, what)
     outputs = [
         TensorSpec(
             name,

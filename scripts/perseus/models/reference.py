@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perseus.models.answers import relative_error, scale_of
+from perseus.models.detections import detections_error
 from perseus.models.tensors import Tensor
 from perseus.study.model import Precision
 
@@ -25,7 +26,7 @@ class Reference:
     `inputs` are by name, shape (n, *dims), n examples. With `has_batches` the answers are without
     the batch; otherwise they are whole tensors, which may differ in shape. `precision` is that of
     the arithmetic inside of the file. Unless `is_deterministic`, the same example has other answers
-    another time.
+    another time. With `sorted_by` the answers are detections, and it is the output of their scores.
     """
 
     inputs: Mapping[str, Tensor]
@@ -33,6 +34,7 @@ class Reference:
     has_batches: bool = True
     precision: Precision = "fp32"
     is_deterministic: bool = True
+    sorted_by: str = ""
 
     @property
     def count(self) -> int:
@@ -69,6 +71,8 @@ class Reference:
         expected = self.expected(examples)
         if not self.is_deterministic:
             return 0.0 if expected.keys() <= answer.keys() else float("inf")
+        if self.sorted_by:
+            return detections_error(answer, expected, scales, self.sorted_by)
         return max(_error(answer.get(name), of, scales[name]) for name, of in expected.items())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -83,6 +87,7 @@ class Reference:
             "has_batches": np.array(self.has_batches),
             "precision": np.array(self.precision),
             "is_deterministic": np.array(self.is_deterministic),
+            "sorted_by": np.array(self.sorted_by),
         }
         return {**inputs, **answers, **told}
 
@@ -107,6 +112,7 @@ class Reference:
             has_batches=bool(arrays["has_batches"]),
             precision=cast(Precision, str(arrays["precision"])),
             is_deterministic=bool(arrays["is_deterministic"]),
+            sorted_by=str(arrays.get("sorted_by", "")),
         )
 
     @classmethod

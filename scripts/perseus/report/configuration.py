@@ -9,6 +9,7 @@ from typing import Any
 from perseus.report.shown_tables import MOST_ROWS, Entry, Row, ShownTable
 from perseus.results.records import Record, ServedModelRecord
 from perseus.study.base import Part
+from perseus.study.model import Model
 from perseus.study.tasks.report import ReportTask
 
 NONE = Entry("\N{EN DASH}")
@@ -17,30 +18,59 @@ NONE = Entry("\N{EN DASH}")
 def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
     """Tables of models, tenants, servers and measurement, and of models that servers already
     had."""
-    parts = {
-        "Models": task.models,
-        "Tenants": task.tenants,
-        "Servers": task.servers,
-        "Measurement": (task.measurement,),
-        "Demand": (task.demand,) if task.demand else (),
+    batches = _max_batch_sizes(records)
+    rows = {
+        "Models": [_keys(model) | _no_keys_of_others(model) for model in task.models],
+        "Tenants": [_keys(tenant) | batches.get(tenant.name, {}) for tenant in task.tenants],
+        "Servers": list(map(_keys, task.servers)),
+        "Measurement": [_keys(task.measurement)],
+        "Demand": [_keys(task.demand)] if task.demand else [],
     }
-    for title, each in parts.items():
+    for title, each in rows.items():
         if each:
             yield _settings(title, each)
     if served := _served(records):
         yield _served_models(served)
 
 
-def _settings(title: str, parts: Sequence[Part]) -> ShownTable:
+def _max_batch_sizes(records: Sequence[Record]) -> dict[str, Row]:
+    """By tenant, the largest batch as servers accept it, which may be less than configured."""
+    found: dict[str, set[int]] = {}
+    for record in records:
+        for tenant, size in record.max_batch_sizes.items():
+            found.setdefault(tenant, set()).add(size)
+    return {
+        tenant: {"max_batch_size": " or ".join(map(str, sorted(sizes)))}
+        for tenant, sizes in found.items()
+    }
+
+
+def _keys(part: Part) -> Row:
+    return part.model_dump(mode="json")
+
+
+def _no_keys_of_others(model: Model) -> Row:
+    """The keys that apply to other kinds of models, without values."""
+    others = {
+        "architecture": model.is_built,
+        "weights": model.is_built,
+        **dict.fromkeys(("scale", "mean", "std"), bool(model.images) and not model.is_built),
+        "request": model.is_classifier,
+        "deterministic": not model.is_built,
+        "precision": not model.is_served,
+    }
+    return {key: None for key, applies in others.items() if not applies}
+
+
+def _settings(title: str, rows: Sequence[Row]) -> ShownTable:
     """One row for each part, one column for each key with a value."""
-    rows = [part.model_dump(mode="json") for part in parts[:MOST_ROWS]]
     keys = [key for key in rows[0] if any(_is_given(row[key]) for row in rows)]
     return ShownTable(
         title=title,
         note="",
         columns=tuple(keys),
-        rows=[[_value(row[key]) for key in keys] for row in rows],
-        total=len(parts),
+        rows=[[_value(row[key]) for key in keys] for row in rows[:MOST_ROWS]],
+        total=len(rows),
     )
 
 

@@ -141,6 +141,12 @@ class Record(BaseModel):
         " runtime says where it may choose another one (OpenVINO), else as configured; null where"
         " only the server knows",
     )
+    max_batch_sizes: dict[str, int] = Field(
+        default={},
+        description="per tenant, images of the largest batch that its server accepts or forms:"
+        " `max_batch_size` as configured, but 1 of a network that takes no batches; of a"
+        " `served_model`, that of the server",
+    )
     served_models: dict[str, ServedModelRecord] = Field(
         default={},
         description="per tenant with a `served_model`, what its server had under that `name`:"

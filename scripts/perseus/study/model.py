@@ -62,7 +62,7 @@ class Model(Part):
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
         default=None,
         description="The name of a model that servers of launcher `remote` already have, in place"
-        " of architecture, weights and images. Its inputs are asked of the server, and it is"
+        " of architecture and weights. Its inputs are asked of the server, and it is"
         " neither loaded nor unloaded (docs/how-to/remote-servers.md).",
         examples=["text_encoder"],
     )

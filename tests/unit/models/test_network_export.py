@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -54,6 +56,22 @@ def test_a_detector_is_served_one_image_a_request_with_what_it_finds(tmp_path):
         "labels": ("INT64", 1),
     }
     assert "is served without batches, one example a request: the first size" in record["notes"][0]
+    assert record["relative_error_to_torch"] < 1e-3
+    assert Reference.read(tmp_path / "reference.npz").sorted_by == "scores"
+
+
+def test_an_export_of_a_detector_with_other_boxes_is_refused(tmp_path, monkeypatch):
+    torch_answers = network_export._reference
+
+    def moved(*asked):
+        reference = torch_answers(*asked)
+        answers = [each | {"boxes": each["boxes"] + 10} for each in reference.answers]
+        return replace(reference, answers=answers)
+
+    monkeypatch.setattr(network_export, "_reference", moved)
+    task = NetworkTask(architecture="torchvision/ssdlite320_mobilenet_v3_large")
+    with pytest.raises(ExportError, match="as exported differs from the original"):
+        export_network(task, tmp_path / "model.onnx", tmp_path / "reference.npz")
 
 
 def test_where_torch_cannot_leave_the_batch_open_it_is_fixed_and_said(tmp_path, monkeypatch):

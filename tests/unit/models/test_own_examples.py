@@ -68,7 +68,7 @@ def test_a_file_that_holds_no_arrays_is_told(tmp_path, content):
 def test_one_array_without_names_is_told(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros((5, 6)))
     (said,) = example_problems(OwnExamples(inputs=str(tmp_path / "one.npy")), [TOKENS])
-    assert "one.npy is no .npz file of arrays" in said
+    assert "one.npy is no .npz file of arrays (it has one array, without a name): write" in said
 
 
 @pytest.fixture
@@ -119,6 +119,13 @@ def test_a_layout_decides_where_both_fit(photos):
     asked = OwnExamples(images=photos, pixels=Pixels(layout="nhwc"))
     given = own_examples(asked, [TensorSpec("x", "FP32", (3, 8, 3))], seed=1)["x"]
     np.testing.assert_allclose(given[0, 0, 0], [10, 20, 30])
+
+
+@pytest.mark.parametrize(("datatype", "high"), [("FP32", 1e300), ("FP16", 1e5), ("UINT8", 256)])
+def test_a_range_beyond_the_type_of_an_input_is_told(datatype, high):
+    asked = OwnExamples(values=Values(low=0, high=high))
+    (said,) = example_problems(asked, [TensorSpec("x", datatype, (6,))])
+    assert said.endswith(f"do not fit its input 'x' of type {datatype}")
 
 
 def test_noise_has_the_range_that_the_study_says():

@@ -8,7 +8,16 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_files import CLASSES, detector, network, of_all_types, of_scalar, time_first, with_nodes
+from onnx_files import (
+    CLASSES,
+    detector,
+    network,
+    of_all_types,
+    of_scalar,
+    recurrent,
+    time_first,
+    with_nodes,
+)
 from onnxruntime import quantization
 
 from perseus.models.answers import TOLERANCES
@@ -97,7 +106,11 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
         has_batches=False,
     )
     (note,) = record["notes"]
-    assert "own.onnx is served without batches, one example a request: onnxruntime cannot" in note
+    assert note.endswith(
+        "own.onnx is served without batches, one example a request: onnxruntime cannot run it with"
+        f" another batch than {batch}. A PyTorch network takes batches if it is exported with"
+        ' dynamic_shapes=({0: "batch"},)'
+    )
     reference = Reference.read(tmp_path / "reference.npz")
     assert {len(each["scores"]) for each in reference.answers} == {batch}
     for answer, own in zip(answers_of(served, reference), reference.answers, strict=True):
@@ -440,3 +453,68 @@ def test_an_operator_that_onnxruntime_does_not_know_is_told_before_any_job(tmp_p
     with pytest.raises(ExportError, match=r"onnxruntime cannot run .*own\.onnx: .*Mystery") as told:
         list(own_problems(tmp_path / "own.onnx", Sizes({}), NOISE))
     assert "\n" not in str(told.value)
+
+
+def test_inputs_that_leave_sizes_open_are_named_with_one_line_to_write(tmp_path):
+    onnx.save(recurrent(state=2), tmp_path / "own.onnx")
+
+    def told(**shape):
+        return list(own_problems(tmp_path / "own.onnx", Sizes(shape), NOISE))
+
+    (problem,) = told()
+    assert problem.endswith(
+        "its inputs 'x' FP32 (? x ?) and 'state' FP32 (2 x ?) leave sizes open: write shape:"
+        " {x: [n, width], state: [units]} with numbers for them"
+    )
+    (problem,) = told(x=(4,), state=(3,))  # the first sizes, ? and 2, are no batch
+    assert problem.endswith(
+        "its input 'x' FP32 (? x ?) leaves sizes open: write shape: {x: [n, width]} with numbers"
+        " for them"
+    )
+    assert told(x=(1, 4), state=(3,)) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "x"), [(recurrent(), (4,)), (recurrent(state=2), (1, 4))], ids=["one", "none"]
+)
+def test_first_sizes_that_are_open_or_differ_are_no_batch(tmp_path, model, x):
+    record, served = taken(model, tmp_path, shape={"x": x, "state": (3,)})
+    tensors = ModelTensors.of(record)
+    assert not tensors.has_batches and tensors.inputs[0].dims == (1, 4)
+    reference = Reference.read(tmp_path / "reference.npz")
+    for i, (answer, own) in enumerate(
+        zip(answers_of(served, reference), reference.answers, strict=True)
+    ):
+        np.testing.assert_array_equal(answer["y"], own["y"])
+        total = reference.inputs["x"][i] + reference.inputs["state"][i].sum()
+        np.testing.assert_allclose(answer["y"], total, rtol=1e-4, atol=1e-6)
+
+
+def test_sizes_stay_open_in_a_file_that_onnx_runtime_refuses_with_them(tmp_path):
+    given = {"x": (1, 4), "state": (3,)}
+    record, served = taken(recurrent(state=2, squeezed=True), tmp_path, shape=given)
+    assert ModelTensors.of(record).inputs[0].dims == (1, 4)
+    (x, _) = onnx_session(str(served)).get_inputs()
+    assert not any(isinstance(size, int) for size in x.shape)
+
+
+def test_a_network_that_noise_does_not_fit_asks_for_examples(tmp_path):
+    model = with_nodes(
+        network(),
+        helper.make_node("ReduceMax", ["input"], ["most"], keepdims=0),
+        helper.make_node("Cast", ["most"], ["place"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["w", "far"], ["row"]),
+        helper.make_node("Identity", ["row"], ["scores"]),
+    )
+    far = numpy_helper.from_array(np.array([99]), "far")
+    model.graph.initializer.append(far)
+    with pytest.raises(ExportError, match=r"sent seeded noise: .* \(inputs: file\.npz\) or values"):
+        taken(model, tmp_path)
+
+
+def test_a_custom_operator_is_named_as_such(tmp_path):
+    model = with_nodes(network(), helper.make_node("Own", ["input"], ["scores"], domain="mine"))
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    onnx.save(model, tmp_path / "own.onnx")
+    with pytest.raises(ExportError, match=r"mine:Own.*loads no libraries of custom operators\)$"):
+        list(own_problems(tmp_path / "own.onnx", Sizes({}), NOISE))

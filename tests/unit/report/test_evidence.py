@@ -259,6 +259,35 @@ def test_the_configuration_tells_studies_apart():
     assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # as they are by default
 
 
+def test_the_configuration_shows_no_keys_that_apply_to_other_models():
+    sla = {"latency_ms": 100}
+    models = [
+        {"name": "own", "onnx": "own.onnx", "images": "photos", "scale": 0.5},
+        {"name": "theirs", "served_model": "theirs"},
+        {"name": "resnet18"},
+    ]
+    given = tuple(Model.model_validate(each | {"sla": sla}) for each in models)
+    table, *_ = configuration.tables(TASK.model_copy(update={"models": given}), [])
+    rows = [
+        dict(zip(table.columns, [entry.text for entry in row], strict=True)) for row in table.rows
+    ]
+    keys = ("architecture", "weights", "scale", "std", "request", "deterministic", "precision")
+    none = configuration.NONE.text
+    assert [[row[key] for key in keys] for row in rows] == [
+        [none, none, "0.5", "1", none, "yes", "fp32"],
+        [none, none, none, none, none, "yes", none],
+        ["resnet18", "random", none, none, "float32", none, "fp32"],
+    ]
+
+
+def test_the_configuration_shows_the_largest_batch_as_it_is_served():
+    made = synthetic.records(synthetic.Truth({"a": 30.0}), mixes=(), holds=())
+    served = synthetic.loaded([record | {"max_batch_sizes": {"a": 1}} for record in made])
+    (tenants,) = (each for each in configuration.tables(TASK, served) if each.title == "Tenants")
+    (row,) = tenants.rows
+    assert row[tenants.columns.index("max_batch_size")].text == "1"
+
+
 def test_the_configuration_stands_on_the_page_by_its_keys():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
