@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-MOST_S = 100.0
+MAX_S = 100.0
 """A page has so long to tell what it finds."""
 
 CHROMIUM = shutil.which("chromium")
@@ -71,7 +71,7 @@ def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") ->
         said = folder / "console.txt"
         with said.open("w") as console, started(file.as_uri(), stderr=console):
             threading.Thread(target=listener.serve_forever, daemon=True).start()
-            listener.told.wait(MOST_S)
+            listener.told.wait(MAX_S)
             listener.shutdown()
     assert listener.found, "the browser told nothing in time"
     found = json.loads(listener.found)

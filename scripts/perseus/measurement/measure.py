@@ -67,14 +67,14 @@ ATTEMPTS: Final = 2
 STARTS_MINUTES: Final = 30
 """For what is not load: an image that is pulled, servers that start, answers that are checked."""
 
-LEAST_MINUTES: Final = 240
+MIN_MINUTES: Final = 240
 """The largest time is that of usual rates; a search of a slow model may take longer."""
 
 
 def most_minutes(task: MeasureTask) -> int:
     """Minutes that a scheduler must allow for the job of a cell, with all attempts."""
     _, most_s = procedure(task.run.kind).load_s(task)
-    return max(LEAST_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
+    return max(MIN_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
 
 
 def measure(

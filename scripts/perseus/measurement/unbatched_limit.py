@@ -26,7 +26,7 @@ TOLERANCE: Final = 1.8
 1.5 times as fast as a minute before: default studies on a virtual machine reached 1.3 in the median
 window of a phase. With a cache the factor is many times that."""
 
-LEAST_REQUESTS: Final = 20
+MIN_REQUESTS: Final = 20
 """In a shorter window, the first and the last request decide about its throughput."""
 
 
@@ -80,7 +80,7 @@ def warnings(
     for tenant, limit_rps in limits_rps.items():
         rates_rps = defaultdict[str, list[float]](list)
         for each in windows:
-            if each["tenant"] == tenant and each["requests"] >= LEAST_REQUESTS:
+            if each["tenant"] == tenant and each["requests"] >= MIN_REQUESTS:
                 counted_s = each["elapsed_s"] - each["settle_s"]
                 answered_rps = each["completed_ratio"] * each["requests"] / counted_s
                 rates_rps[each["phase"]].append(answered_rps)

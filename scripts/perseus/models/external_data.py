@@ -17,7 +17,7 @@ from perseus.models.onnx_graphs import stored_tensors
 if TYPE_CHECKING:
     import onnx
 
-MOST_BYTES: Final = 2**31 - 1  # of a protobuf message, which the served file is
+MAX_BYTES: Final = 2**31 - 1  # of a protobuf message, which the served file is
 
 
 def external_files(source: Path) -> list[str]:
@@ -47,10 +47,10 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
                 " beside it, with onnx.save(model, path, save_as_external_data=True)"
             )
         size_bytes += (source.parent / location).stat().st_size
-    if size_bytes > MOST_BYTES:
+    if size_bytes > MAX_BYTES:
         raise ExportError(
             f"{source} has {size_bytes / 1e9:.1f} GB with the weights in other files, and at most"
-            f" {MOST_BYTES / 1e9:.1f} GB can be served"
+            f" {MAX_BYTES / 1e9:.1f} GB can be served"
         )
 
 

@@ -30,7 +30,7 @@ SPARE = 1.2
 """Factor on the least number of requests, so that most windows have enough although arrivals are
 random."""
 
-MOST_ROOT = 2
+MAX_NEAR_LIMIT_FACTOR = 2
 """How many times as many windows as usual there may be around the limit, where its interval is not
 narrow: a burst on the host can end a window that the server would have passed, and the windows
 after it then find nothing that fails."""
@@ -153,7 +153,7 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,
-        Phase.NEAR_LIMIT: MOST_ROOT * s.root_windows,
+        Phase.NEAR_LIMIT: MAX_NEAR_LIMIT_FACTOR * s.root_windows,
         Phase.CERTIFY: s.confirmations * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }

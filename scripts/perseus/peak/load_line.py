@@ -12,8 +12,8 @@ START_SHARE = 0.8
 """Start of the search of a shared server, as a part of the load at which sharing neither gains
 nor loses."""
 
-LEAST_ROOM = 0.1
-"""Least start of the search, if background load uses nearly the whole server."""
+MIN_REMAINING_SHARE = 0.1
+"""Smallest share of a server from which a search starts, although background load may leave less."""
 
 DEDICATED_START_SHARE = 0.6
 """Start of a dedicated search, as a part of the rate of single requests one after another."""
@@ -51,7 +51,7 @@ def load_line(
         return _mix(run, names, dedicated_rps), START_SHARE
     line = _hold(run, names, dedicated_rps)
     held = sum(base / dedicated_rps[n] for base, n in zip(line.base_rps, names, strict=True))
-    return line, START_SHARE * max(1 - held, LEAST_ROOM)
+    return line, START_SHARE * max(1 - held, MIN_REMAINING_SHARE)
 
 
 def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:

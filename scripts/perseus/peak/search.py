@@ -20,7 +20,7 @@ from perseus.peak.durations import (
     ATTEMPTS,
     CERTIFY_AT,
     LONGEST_COUNTED_S,
-    MOST_ROOT,
+    MAX_NEAR_LIMIT_FACTOR,
     counted_s,
     effort,
     grace_s,
@@ -302,7 +302,7 @@ class _Search:
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
         shifts = self.rng.permutation(np.linspace(-0.07, 0.07, usual))
-        for i in range(MOST_ROOT * usual):
+        for i in range(MAX_NEAR_LIMIT_FACTOR * usual):
             self._measure(Phase.NEAR_LIMIT, scale * (1 + shifts[i % usual]))
             enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perseus.report.shown_tables import MOST_ROWS, Entry, Row, ShownTable
+from perseus.report.shown_tables import MAX_ROWS, Entry, Row, ShownTable
 from perseus.results.records import Record, ServedModelRecord
 from perseus.study.base import Part
 from perseus.study.tasks.report import ReportTask
@@ -33,7 +33,7 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
 
 def _settings(title: str, parts: Sequence[Part]) -> ShownTable:
     """One row for each part, one column for each key with a value."""
-    rows = [part.model_dump(mode="json") for part in parts[:MOST_ROWS]]
+    rows = [part.model_dump(mode="json") for part in parts[:MAX_ROWS]]
     keys = [key for key in rows[0] if any(_is_given(row[key]) for row in rows)]
     return ShownTable(
         title=title,
@@ -93,7 +93,7 @@ def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTabl
                 Entry(str(model.max_batch_size or "none")),
                 Entry(model.config_sha256),
             ]
-            for server, model in served[:MOST_ROWS]
+            for server, model in served[:MAX_ROWS]
         ],
         total=len(served),
     )

@@ -1,4 +1,4 @@
-"""The finding of a study in one sentence of at most MOST_WORDS words, with its probability."""
+"""The finding of a study in one sentence of at most MAX_WORDS words, with its probability."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.report.answers.to_buy import SURE, servers
 from perseus.report.numbers import bounds, percent, significant
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
-MOST_WORDS: Final = 20
+MAX_WORDS: Final = 20
 """Tokens between spaces that have a letter or a digit."""
 
 BRACKETS: Final = re.compile(r" \([^)]*\)")
@@ -188,7 +188,7 @@ def _experiment(tables: Tables) -> Headline | None:
     found = list(answers(tables))
     for answer in found:
         for text in (answer.headline, BRACKETS.sub("", answer.headline)):
-            if word_count(text) <= MOST_WORDS:
+            if word_count(text) <= MAX_WORDS:
                 return Headline(answer.kind, f"{text}.")
     text = "The study has findings on other questions, each with its evidence below."
     return Headline("unclear", text) if found else None

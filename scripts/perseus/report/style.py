@@ -33,12 +33,13 @@ BESIDE_MM = 12.0  # of a panel: its axis with its words
 WORDS = 110  # characters of a line across a figure
 ROW_MM = 6.0
 NAMES_SHARE = 0.4  # of the width, which names of rows have at most
-MOST_LINES = 5  # of the name of a row
+MAX_LINES = 5  # of the name of a row
 TICKS = 0.9  # of the font's size, at which ticks and names of rows are written
 SMALL = 0.833  # of it, at which matplotlib writes small words
-MOST_HELD, LONGEST_HELD = 2, 40  # tenants that stay, which are named one by one; and characters
-MOST_WEIGHTS = 4  # of a mix, that are written one by one where they are equal
-MOST_NAMED = 12  # that a figure has nothing to show of
+MAX_BACKGROUND_NAMED = 2  # tenants of a background load that a label names
+MAX_BACKGROUND_CHARACTERS = 40  # of their names
+MAX_WEIGHTS = 4  # of a mix, that are written one by one where they are equal
+MAX_NAMED = 12  # that a figure has nothing to show of
 
 
 def panels(
@@ -97,7 +98,7 @@ def short(row: pd.Series) -> str:
         return "the demand's mix"
     weights = str(row["weights"])
     each = weights.split(" : ")
-    if row["kind"] == "mix" and len(each) > MOST_WEIGHTS and set(each) == {"1"}:
+    if row["kind"] == "mix" and len(each) > MAX_WEIGHTS and set(each) == {"1"}:
         return f"equal mix of {len(each)}"
     if row["kind"] == "mix":
         # Of some of many tenants, the names say more than ones among zeros.
@@ -110,16 +111,14 @@ def short(row: pd.Series) -> str:
 def few(held: str) -> str:
     """Names of tenants joined by plus signs; "the others" if there are many."""
     names = held.split(" + ")
-    is_short = len(names) <= MOST_HELD and len(held) <= LONGEST_HELD
+    is_short = len(names) <= MAX_BACKGROUND_NAMED and len(held) <= MAX_BACKGROUND_CHARACTERS
     return held if len(names) == 1 or is_short else "the others"
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
     """Row labels, wrapped so that most of the width is left for the plot."""
     width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
-    lines = textwrap.TextWrapper(
-        width, max_lines=MOST_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}"
-    )
+    lines = textwrap.TextWrapper(width, max_lines=MAX_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}")
     space = "\N{NO-BREAK SPACE}"
     return [lines.fill(name.replace(" %", f"{space}%")).replace(space, " ") for name in names]
 
@@ -152,8 +151,8 @@ def remainder(
     """State what a figure leaves out, and which of `shown` had no data."""
     said = figure.get_supxlabel().splitlines()
     said += [f"{total - shown} more {what} in {where}"] if total > shown else []
-    more = [f"{len(empty) - MOST_NAMED} more"] if len(empty) > MOST_NAMED else []
-    said += [f"Nothing to show of {', '.join([*empty[:MOST_NAMED], *more])}"] if empty else []
+    more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
+    said += [f"Nothing to show of {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
     if said:
         text = "\n".join(line for each in said for line in textwrap.wrap(each, WORDS))
         figure.supxlabel(text, fontsize="small", color=DARK)

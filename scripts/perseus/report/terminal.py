@@ -16,8 +16,8 @@ from perseus.report.shown_tables import BELOW, fails_below, plain_words
 from perseus.results.scenario_names import with_scenario_names
 from perseus.results.tables import TABLES
 
-MOST_ANSWERS = 3
-MOST_PEAKS = 20
+MAX_ANSWERS = 3
+MAX_PEAKS = 20
 PLAIN = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{INFINITY}": "inf", BELOW: "*"}
 )
@@ -44,21 +44,21 @@ def _lines(tables: Path) -> Iterator[str]:
     except (OSError, ArrowInvalid):
         return
     frames = with_scenario_names(read)
-    for answer in islice(answers(frames), MOST_ANSWERS):
+    for answer in islice(answers(frames), MAX_ANSWERS):
         yield answer.headline
         yield from (f"  {part.headline}" for part in answer.parts[:NAMED])
     peaks = frames["peaks"]
     if len(peaks):
         yield ""
-        shown = peaks.head(MOST_PEAKS)
+        shown = peaks.head(MAX_PEAKS)
         yield from _peaks(shown)
         if shown.apply(fails_below, axis="columns").any():
             yield (
                 f"{BELOW} single windows failed below the interval; the estimate weighs all of"
                 " them: see the first failing rate in the report"
             )
-    if len(peaks) > MOST_PEAKS:
-        yield f"... and {len(peaks) - MOST_PEAKS} more: {tables}/peaks.csv"
+    if len(peaks) > MAX_PEAKS:
+        yield f"... and {len(peaks) - MAX_PEAKS} more: {tables}/peaks.csv"
 
 
 def _peaks(peaks: pd.DataFrame) -> Iterator[str]:

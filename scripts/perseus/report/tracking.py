@@ -37,7 +37,7 @@ LOGGED: Final = {
 }
 """By table, the columns that name a row within its server, and the columns of metrics."""
 
-MOST_VALUES, MOST_CHARACTERS = 100, 6000
+MAX_VALUES, MAX_CHARACTERS = 100, 6000
 """Limits of one request, and of one parameter, in MLflow's API."""
 
 NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
@@ -121,7 +121,7 @@ def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Keys of the configuration and their values, as text; list entries are keyed by their
     names."""
     for place, value in _leaves(configuration, ()):
-        yield _name(place), str(value)[:MOST_CHARACTERS]
+        yield _name(place), str(value)[:MAX_CHARACTERS]
 
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
@@ -136,7 +136,7 @@ def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
 
 
 def _batches(items: list[Logged]) -> Iterator[list[Logged]]:
-    return (items[i : i + MOST_VALUES] for i in range(0, len(items), MOST_VALUES))
+    return (items[i : i + MAX_VALUES] for i in range(0, len(items), MAX_VALUES))
 
 
 def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

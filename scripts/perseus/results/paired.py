@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from perseus.peak.between_repeats import mean_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.paired import Estimate, Round, ratio_at_saturation
-from perseus.peak.predicted.solo import LEAST_UTILISATION
+from perseus.peak.predicted.solo import MIN_UTILISATION
 from perseus.peak.stats import Floats
 from perseus.results.records import PeakRecord
 from perseus.results.repeats import (
@@ -142,7 +142,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
     / utilisation.
     """
     own = ratio_at_saturation(_rounds(record)).log
-    power = 1 / min(max(record.model.utilisation, LEAST_UTILISATION), 1.0)
+    power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
     scales = record.model.scale * np.exp(power * (saturation - own))
     base, direction, alone_rps = (
         np.array(values)[loaded]

@@ -20,7 +20,7 @@ AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
 """The columns before those of the minutes, 1, 2, … (AzureFunctionsDataset2019.md of
 github.com/Azure/AzurePublicDataset)."""
 
-MOST_COUNT: Final = 10**9
+MAX_COUNT: Final = 10**9
 """Of invocations in a minute: what is more overflows a sum."""
 
 
@@ -210,7 +210,7 @@ def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
         are_counts = pc.match_substring_regex(texts, "^[0-9]{1,10}$")
         wrong = np.flatnonzero(~are_counts.to_numpy())
         numbers = pc.cast(pc.if_else(are_counts, texts, "0"), pa.int64()).to_numpy()
-        for k in [*wrong, *np.flatnonzero(numbers > MOST_COUNT)]:
+        for k in [*wrong, *np.flatnonzero(numbers > MAX_COUNT)]:
             bad.append(f"row {rows[k]}: {str(texts[int(k)])[:40]!r} in minute {minute} is no count")
         counts[i] = numbers.sum()
     file.refuse(bad)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-MOST_TOLD: Final = 3
+MAX_LISTED: Final = 3
 """Bad rows that a message names; of the others it tells the number."""
 
 HEAD_BYTES: Final = 1 << 20
@@ -63,9 +63,9 @@ class TraceFile:
     def refuse(self, bad: Sequence[str]) -> None:
         """Raises TraceError if there are bad rows, and names the first of them."""
         if bad:
-            more = len(bad) - MOST_TOLD
+            more = len(bad) - MAX_LISTED
             rest = f"; and {more} more such row{'s' if more > 1 else ''}" if more > 0 else ""
-            raise TraceError(f"{self.path} {'; '.join(bad[:MOST_TOLD])}{rest}")
+            raise TraceError(f"{self.path} {'; '.join(bad[:MAX_LISTED])}{rest}")
 
 
 def open_trace(path: Path) -> TraceFile:

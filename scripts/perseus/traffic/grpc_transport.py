@@ -22,7 +22,7 @@ from grpc import StatusCode
 from tritonclient.grpc import service_pb2
 
 from perseus.models.tensors import DTYPES, Tensor
-from perseus.study.protocols import MOST_IN_FLIGHT
+from perseus.study.protocols import MAX_IN_FLIGHT
 from perseus.traffic.http2 import REFUSED_STREAM, Http2Error, header_block
 from perseus.traffic.http2_client import CONNECT_S, Call, End, Http2Client
 from perseus.traffic.requests import Status
@@ -49,7 +49,7 @@ _ENDS: Final = {
 class GrpcTransport:
     """A `transport.Transport` over one HTTP/2 connection."""
 
-    most_in_flight = MOST_IN_FLIGHT["grpc"]
+    most_in_flight = MAX_IN_FLIGHT["grpc"]
 
     def __init__(self, route: Route) -> None:
         messages = (serialise(route.model, each, route.outputs) for each in route.inputs)

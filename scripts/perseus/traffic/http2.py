@@ -37,10 +37,10 @@ NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 
 MOST = 2**31 - 1  # of a window, and of the number of a stream
 FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # unless settings say otherwise
-MOST_FRAME_BYTES = 2**24 - 1
+MAX_FRAME_BYTES = 2**24 - 1
 TOLD_BYTES = 2**30  # received before the server's window is opened again
 AT_ONCE_BYTES = 2**20  # that are handed out to be sent
-MOST_REFUSALS = 3  # of a request, before it has failed
+MAX_REFUSALS = 3  # of a request, before it has failed
 _FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
 _SETTING = struct.Struct(">HL")
 
@@ -283,7 +283,7 @@ class Http2(Generic[S]):
     def _was_reset(self, stream: S, code: int) -> None:
         """A refused request was not processed. Some count a stream that has just ended, so that
         no more is sent until another one has."""
-        if code == REFUSED_STREAM and stream.refusals < MOST_REFUSALS:
+        if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1
             self._refuses = True
             self._send_again(stream)
@@ -312,7 +312,7 @@ class Http2(Generic[S]):
             if name == MAX_CONCURRENT_STREAMS:
                 self._most_open = value
             elif name == MAX_FRAME_SIZE:
-                if not FRAME_BYTES <= value <= MOST_FRAME_BYTES:
+                if not FRAME_BYTES <= value <= MAX_FRAME_BYTES:
                     raise Http2Error(f"settings that ask for frames of {value} bytes")
                 self._frame_bytes = value
             elif name == INITIAL_WINDOW_SIZE:

@@ -22,7 +22,7 @@ import aiohttp
 import numpy as np
 
 from perseus.models.tensors import DTYPES, Tensor
-from perseus.study.protocols import MOST_IN_FLIGHT
+from perseus.study.protocols import MAX_IN_FLIGHT
 from perseus.traffic.requests import Status
 from perseus.traffic.route import OUTPUT, Input, Inputs, Route
 from perseus.traffic.transport import Answered, RequestFailedError
@@ -50,7 +50,7 @@ class Reply:
 class HttpTransport:
     """A `transport.Transport` over as many HTTP/1.1 connections as requests are in flight."""
 
-    most_in_flight = MOST_IN_FLIGHT["http"]
+    most_in_flight = MAX_IN_FLIGHT["http"]
 
     def __init__(self, route: Route) -> None:
         self._access = route.access

@@ -13,7 +13,7 @@ import terminal
 from exported import BEGUN, MEASURED
 from rich.console import Console
 
-from perseus.measurement.progress.live_view import MOST_PEAKS, rendered
+from perseus.measurement.progress.live_view import MAX_PEAKS, rendered
 from perseus.measurement.progress.overview import KnownPeaks, Overview
 
 ROOT = Path(__file__).parents[3]
@@ -80,7 +80,7 @@ def test_it_says_how_much_of_the_run_is_left_and_which_peaks_are_known():
 def test_of_many_peaks_it_shows_the_first():
     peaks = tuple(KnownPeaks(f"m{n}", "cpu1", (100.0,), (90.0,)) for n in range(12))
     lines = shown(MEASURED, 140, overview=Overview(1, 12, 0.0, peaks))
-    assert len(lines) == 4 + 1 + MOST_PEAKS + 1 and lines[-1] == "4 more"
+    assert len(lines) == 4 + 1 + MAX_PEAKS + 1 and lines[-1] == "4 more"
 
 
 def test_before_the_first_window_and_after_the_time_is_over():

@@ -84,7 +84,7 @@ def test_utilisation_is_that_of_server_and_client_in_each_repeat(tmp_path, monke
         "client, r2",
     ]
     assert set(chart.series[1].y) == {0.05} and len(chart.series[0].x) == 75
-    monkeypatch.setattr(evidence, "MOST_SAMPLES", 200)
+    monkeypatch.setattr(evidence, "MAX_SAMPLES", 200)
     fewer = read_samples(records)
     assert sum(map(len, fewer.values())) <= 200
     assert fewer[first]["value"].mean() == pytest.approx(samples[first]["value"].mean(), rel=0.05)

@@ -80,13 +80,13 @@ def test_latencies_that_are_equal_are_counted_each(found):
 
 def test_of_many_rows_the_first_are_shown_and_those_that_differ_come_first(found, monkeypatch):
     whole, rows = text.markdown(found["slower"]), "no difference |"
-    monkeypatch.setattr(text, "MOST_ROWS", 9)
+    monkeypatch.setattr(text, "MAX_ROWS", 9)
     summary = text.markdown(found["slower"])
     assert summary.count("| **worse** |") == whole.count("| **worse** |") == 8
     assert summary.count(rows) == 1 < whole.count(rows) == 5
     assert "The first 9 of 13; all of them are in comparison.csv." in summary
     assert "The first 9 of" not in whole
-    monkeypatch.setattr(text, "MOST_ROWS", 0)
+    monkeypatch.setattr(text, "MAX_ROWS", 0)
     assert "## Not compared\n\n\nThe first 0 of 1; all" in text.markdown(found["slower"])
 
 
@@ -239,7 +239,7 @@ def test_the_page_answers_in_one_sentence(found, sources):
     both = replace(same, judged=(*found["slower"].judged, *faster.judged))
     assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", sentences.answer(both))
     for each in (found["slower"], same, nothing, faster, both):
-        assert headline.word_count(sentences.answer(each)) <= headline.MOST_WORDS
+        assert headline.word_count(sentences.answer(each)) <= headline.MAX_WORDS
 
 
 def test_the_page_has_key_figures_a_picture_to_look_into_and_every_value(found):

@@ -79,14 +79,14 @@ def test_the_data_are_written_beside_the_figure(failed, tmp_path):
     ElementTree.parse(files[0])
 
 
-@pytest.mark.parametrize("looks", [speed.MOST_VECTORS, speed.MOST_VECTORS + 1])
+@pytest.mark.parametrize("looks", [speed.MAX_VECTORS, speed.MAX_VECTORS + 1])
 def test_the_looks_of_thousands_of_cells_are_an_image(looks, failed, tmp_path):
     minutes = np.arange(looks) / 7
     told = {"server": "cpu1", "cell": "c", "tenant": failed.names[0], "minutes": minutes}
     with style.drawing(STYLE):
         figure = speed.draw(pd.DataFrame(told).assign(speed_rps=1 + minutes % 2), failed, STYLE)
         style.save(figure, STYLE, tmp_path / "speed.svg", tmp_path / "speed.png")
-    assert ("<image" in (tmp_path / "speed.svg").read_text()) == (looks > speed.MOST_VECTORS)
+    assert ("<image" in (tmp_path / "speed.svg").read_text()) == (looks > speed.MAX_VECTORS)
 
 
 def test_there_are_no_empty_panels_but_words(failed):
@@ -108,7 +108,7 @@ def test_quantities_without_samples_have_no_panels(failed):
     drawn = figure_of("utilisation", failed)
     titles = [panel.get_title(loc="left").partition("\n")[0] for panel in drawn.axes[:2]]
     assert titles == ["CPU (cores)", "memory (GiB)"]
-    assert len(drawn.axes) == 2 * utilisation.MOST_CELLS
+    assert len(drawn.axes) == 2 * utilisation.MAX_CELLS
 
 
 @pytest.mark.parametrize(

@@ -492,7 +492,7 @@ def test_energy_that_is_not_known_of_all_decides_nothing():
 
 
 def test_of_many_models_on_many_servers_those_are_shown_that_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(module_of("servers"), "MOST_ROWS", 25)
+    monkeypatch.setattr(module_of("servers"), "MAX_ROWS", 25)
     data, _ = on_servers([None] * 10)
     crowd = figure_of("servers", data)
     assert crowd.get_supxlabel() == "10 more servers, models and mixes in costs.csv"

@@ -11,7 +11,7 @@ import synthetic_files
 from perseus.report.answers import QUESTIONS, answers, module_of
 from perseus.report.answers.answer import Answer
 from perseus.report.answers.summary import MANY, MOST, NAMED, summed_up
-from perseus.report.links import MOST_LINES, PEAKS, Link, to_section
+from perseus.report.links import MAX_LINES, PEAKS, Link, to_section
 from perseus.report.page import render
 from perseus.study.experiments import OTHER_KINDS
 
@@ -62,7 +62,7 @@ def test_trouble_of_experiments_is_named_first_and_marks_all():
     assert told.sentences[0] == "fails." and told.kind == "no"
 
 
-@pytest.mark.parametrize("of_each", [1, MOST_LINES])
+@pytest.mark.parametrize("of_each", [1, MAX_LINES])
 def test_links_lead_to_what_all_rest_on_where_they_are_many(of_each):
     table = Link("table", "table")
     many = [
@@ -71,7 +71,7 @@ def test_links_lead_to_what_all_rest_on_where_they_are_many(of_each):
     ]
     (told,) = summed_up(many, "sharing")
     assert told.behind == ((table, *own_of_all(1)) if of_each == 1 else (table,))
-    without = [answer("no", f"n{number}", behind=own(number, MOST_LINES)) for number in range(9)]
+    without = [answer("no", f"n{number}", behind=own(number, MAX_LINES)) for number in range(9)]
     (told,) = summed_up(without, "sharing")
     assert told.behind == (to_section(PEAKS),)
 

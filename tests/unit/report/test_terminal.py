@@ -10,7 +10,7 @@ import synthetic_files
 
 from perseus.report.answers import summary
 from perseus.report.shown_tables import BELOW
-from perseus.report.terminal import MOST_PEAKS, lines
+from perseus.report.terminal import MAX_PEAKS, lines
 from perseus.results.tables import TABLES
 
 
@@ -43,7 +43,7 @@ def test_a_rate_below_the_interval_that_failed_is_marked_as_on_the_page(tmp_path
 
 
 def test_many_peaks_are_left_to_their_file(tmp_path):
-    mixes = [(n, 1) for n in range(1, MOST_PEAKS + 1)]
+    mixes = [(n, 1) for n in range(1, MAX_PEAKS + 1)]
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, bootstraps=20)
     said = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
     assert said[-1] == f"... and 2 more: {tmp_path}/peaks.csv"

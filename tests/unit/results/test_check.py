@@ -14,7 +14,7 @@ from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.peak.outcome import Outcome
 from perseus.results.check import (
-    MOST_TOLD,
+    MAX_LISTED,
     ContradictionError,
     between,
     check,
@@ -246,9 +246,9 @@ def test_of_many_rows_with_one_fault_the_first_are_told_and_the_rest_counted(mad
     rows = [row | {"requests": -1} for row in made["attainment"].to_pylist()]
     wrong = parquet.table(rows, module_of("attainment").SCHEMA.arrow)
     mine = [line for line in alone("attainment", wrong) if "requests is -1" in line]
-    assert len(mine) == MOST_TOLD
+    assert len(mine) == MAX_LISTED
     more = [line for line in alone("attainment", wrong) if "more rows" in line]
-    assert f"{len(rows) - MOST_TOLD} more rows" in more[0]
+    assert f"{len(rows) - MAX_LISTED} more rows" in more[0]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from certificate_files import make_certificate
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from perseus.serving.access import HIDDEN, MOST_BYTES, Access, Header, read_access
+from perseus.serving.access import HIDDEN, MAX_BYTES, Access, Header, read_access
 from perseus.serving.failures import ServerError
 from perseus.serving.open_inference import server_metadata
 from perseus.serving.running_server import RunningServer
@@ -109,7 +109,7 @@ class Page(http.server.BaseHTTPRequestHandler):
         elif self.path == "/endless":
             self.send_response(200)
             self.end_headers()
-            for _ in range(MOST_BYTES // 2**20 + 2):
+            for _ in range(MAX_BYTES // 2**20 + 2):
                 self.wfile.write(bytes(2**20))
         elif self.headers["authorization"] == f"Bearer {SECRET}":
             self.send_response(200)

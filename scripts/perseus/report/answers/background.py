@@ -11,7 +11,7 @@ from perseus.report.answers.repeated import interval, reasons, scenarios, times
 from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
-MOST_LINES = 6
+MAX_LINES = 6
 """Load lines of which each has a sentence."""
 
 
@@ -35,8 +35,8 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
         for _, row in missing.iterrows()
     )
     said = [_of_line(row) for _, row in known.iterrows()]
-    if len(said) > MOST_LINES:
-        said[MOST_LINES:] = ["The table lists the others."]
+    if len(said) > MAX_LINES:
+        said[MAX_LINES:] = ["The table lists the others."]
     kind, headline = _headline(on, known)
     if len(missing):
         headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"

@@ -12,7 +12,7 @@ from perseus.report.numbers import listed, significant
 from perseus.results.tables.catalogue_predictions import within
 from perseus.study.runtimes import RUNTIMES
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 SLAS = {
     "times_unloaded": "a multiple of their latency without load",
     "latency": "the SLA of the study",
@@ -37,7 +37,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
 def _front(rows: pd.DataFrame, images: str, sla: str) -> Answer:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     each = [_named(row) for _, row in front.iterrows()]
-    shown = each[:: -(-len(each) // MOST_NAMED)]
+    shown = each[:: -(-len(each) // MAX_NAMED)]
     of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} a request"
     few = "" if len(shown) == len(each) else f" Of {len(each)} on the front, evenly spread."
     return Answer(

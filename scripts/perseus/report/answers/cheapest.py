@@ -14,7 +14,7 @@ from perseus.report.numbers import significant
 from perseus.report.shown_tables import plain_words
 from perseus.study.setting import configured
 
-MOST_NAMED: Final = 12
+MAX_NAMED: Final = 12
 """Models with a sentence each."""
 
 
@@ -37,8 +37,8 @@ def answers(tables: Tables) -> Iterator[Answer]:
                 f" ({usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
                 f" ({pricing(best)}){_unless_ok(best)}."
             )
-    if len(lines) > MOST_NAMED:
-        lines[MOST_NAMED:] = [f"The table lists all {len(lines)} models."]
+    if len(lines) > MAX_NAMED:
+        lines[MAX_NAMED:] = [f"The table lists all {len(lines)} models."]
     if lines:
         behind = (to_section(COSTS),)
         yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)

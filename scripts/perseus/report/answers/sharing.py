@@ -21,7 +21,7 @@ QUICK = (
     " measurement: {preset: standard} and run again."
 )
 
-MOST_MIXES = 4
+MAX_MIXES = 4
 """Beside the best one, that are named with what they carry."""
 
 MATTERS = 0.12
@@ -30,7 +30,7 @@ MATTERS = 0.12
 RESOLVED = 0.03
 """Half-width of an interval of a saving that tells any difference that matters from none."""
 
-MOST_REPEATS = 20
+MAX_REPEATS = 20
 """Repeats beyond which a longer study is no advice."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
@@ -230,7 +230,7 @@ def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
         return ""
     aim = max(abs(float(best["saving"])), RESOLVED)
     more = max(math.ceil(repeats * (half / aim) ** 2), repeats + 1)
-    if more > MOST_REPEATS:
+    if more > MAX_REPEATS:
         return ""
     minutes = peaks["measured_s"].sum() / 60 * (more - repeats) / repeats
     width = percent(half * math.sqrt(repeats / more))
@@ -295,10 +295,8 @@ def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
     each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
     if not each:
         return
-    more = (
-        f", and {len(each) - MOST_MIXES} more with a lower ratio" if len(each) > MOST_MIXES else ""
-    )
-    yield f"The other mixes: {', '.join(each[:MOST_MIXES])}{more}."
+    more = f", and {len(each) - MAX_MIXES} more with a lower ratio" if len(each) > MAX_MIXES else ""
+    yield f"The other mixes: {', '.join(each[:MAX_MIXES])}{more}."
     overlap = others[(others["ci_high"] >= best["ci_low"]) & (others["ci_low"] <= best["ci_high"])]
     if len(overlap):
         of = "all of these" if len(overlap) == len(others) else listed(list(overlap["mix"]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from perseus.report.answers.answer import Answer
-from perseus.report.links import MOST_LINES, PEAKS, Link, to_section
+from perseus.report.links import MAX_LINES, PEAKS, Link, to_section
 from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
@@ -144,7 +144,7 @@ def _common(parts: Sequence[Answer]) -> list[str]:
 def _behind(parts: Sequence[Answer]) -> tuple[Link, ...]:
     """Their links, or the common ones if there are many."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
-    if len(links) <= MOST_LINES:
+    if len(links) <= MAX_LINES:
         return links
     common = tuple(link for link in links if all(link in each.behind for each in parts))
     return common or (to_section(PEAKS),)

@@ -17,13 +17,13 @@ from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
-MOST_NAMED = 12
+MAX_NAMED = 12
 """Load lines of a fleet, and models of a demand, that are named one by one."""
 
 SURE = 1 - LOWER
 """Probability above which a fleet counts as sufficient: that of each lower limit."""
 
-MOST_LATE = 3
+MAX_LATE = 3
 """Models that the simulation doubts, with a sentence each."""
 
 
@@ -93,9 +93,9 @@ def _demand_words(row: pd.Series) -> str:
 
 def _some(parts: Sequence[str], between: str, more: str) -> str:
     """All parts, or the first ones and the number of the others."""
-    if len(parts) <= MOST_NAMED:
+    if len(parts) <= MAX_NAMED:
         return between.join(parts)
-    return f"{between.join(parts[:MOST_NAMED])} and {len(parts) - MOST_NAMED} {more}"
+    return f"{between.join(parts[:MAX_NAMED])} and {len(parts) - MAX_NAMED} {more}"
 
 
 def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
@@ -135,15 +135,15 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
             f" {percent(worst['attained'])} of the requests of {worst['model']} take at most"
             f" {worst['sla_ms']:g} ms."
         )
-    for _, row in late.head(MOST_LATE).iterrows():
+    for _, row in late.head(MAX_LATE).iterrows():
         yield (
             "But in a simulated queue with Poisson arrivals, only"
             f" {percent_below(row['attained'], row['sla_share'])} of the requests of"
             f" {row['model']} take at most {row['sla_ms']:g} ms; the SLA asks for"
             f" {100 * row['sla_share']:g} %. Measure such a server at this load before you buy."
         )
-    if len(late) > MOST_LATE:
-        yield f"The same holds for {len(late) - MOST_LATE} more models: see fleet_models.csv."
+    if len(late) > MAX_LATE:
+        yield f"The same holds for {len(late) - MAX_LATE} more models: see fleet_models.csv."
 
 
 def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:

@@ -33,7 +33,7 @@ CAPTION = (
     " the 2020 study (LeMay, Li and Guo), where the models are those of it."
 )
 
-MOST_ROWS = 6
+MAX_ROWS = 6
 MARGIN = -0.04
 
 GPUS = dict(zip(published.POINTS_RPS, ("^", "v", "<", ">"), strict=True))
@@ -45,7 +45,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no tenant was searched beside others that stay")
     searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]
-    shown = searches[:MOST_ROWS]
+    shown = searches[:MAX_ROWS]
     figure, axes = panels(style, 2 * len(shown), 2, 62)
     for i, rows in enumerate(shown):
         absolute, normalised = axes[2 * i : 2 * i + 2]

@@ -24,8 +24,8 @@ from perseus.report.frontier_points import (
 )
 from perseus.report.plot_marks import (
     CERTIFIED,
-    MOST_PANELS,
-    MOST_ROWS,
+    MAX_PANELS,
+    MAX_ROWS,
     furthest,
     interval,
 )
@@ -101,7 +101,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     scenarios = [name for name, (_, tenants) in of.items() if not _is_empty(tenants)]
     if not scenarios:
         return empty_figure(style, "no scenario in which each tenant has a dedicated peak")
-    shown = scenarios[:MOST_PANELS]
+    shown = scenarios[:MAX_PANELS]
     parts = [of[name] for name in shown]
     are_planes = [tenants["tenant"].nunique() == 2 for _, tenants in parts]
     columns = min(2, len(shown)) if all(are_planes) else 1
@@ -116,7 +116,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             wrapped_title(panel, _title(results, lines, style), style, columns)
             _plane(panel, results, lines, tenants, style, columns)
         else:
-            many = f": {MOST_ROWS} of {len(lines)} load lines" if len(lines) > MOST_ROWS else ""
+            many = f": {MAX_ROWS} of {len(lines)} load lines" if len(lines) > MAX_ROWS else ""
             above_pt = TITLE_PT + _names_mm(tenants, style) * 72 * MM
             title = f"{_title(results, lines, style)}{many}"
             wrapped_title(panel, title, style, columns, above_pt)
@@ -273,7 +273,7 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
 
 def _best(lines: pd.DataFrame) -> pd.DataFrame:
     """Load lines by sharing ratio, the highest first."""
-    return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MOST_ROWS)
+    return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MAX_ROWS)
 
 
 def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:

@@ -25,7 +25,7 @@ CAPTION = (
     " differs there is noise."
 )
 
-MOST_PANELS = 4
+MAX_PANELS = 4
 SQUARE_MM, SQUARES_MM, LABELS_MM = 24.0, 130.0, 34.0
 """Side of a square at most, of all of a row together, and the height of what is above and below."""
 
@@ -46,7 +46,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no tenant was measured beside another")
     cells = list(dict.fromkeys(frame["cell"]))
-    shown = cells[:MOST_PANELS]
+    shown = cells[:MAX_PANELS]
     matrices = [frame[frame["cell"] == name] for name in shown]
     sides_mm = [min(SQUARE_MM, SQUARES_MM / math.isqrt(len(rows))) for rows in matrices]
     heights_mm = [

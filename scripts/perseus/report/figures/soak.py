@@ -34,7 +34,7 @@ CAPTION = (
     " its percentile leaves out."
 )
 
-MOST_CELLS = 4
+MAX_CELLS = 4
 WARM_UP = "#f0f0f0"
 QUANTITIES = ("latency (ms)", "memory (MB)", "open files", "unanswered (%)")
 PANELS = len(QUANTITIES)
@@ -60,7 +60,7 @@ def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
     if frame.empty:
         return empty_figure(style, "no server was given the same load for hours")
     cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
-    shown = cells[:MOST_CELLS]
+    shown = cells[:MAX_CELLS]
     figure, axes = panels(style, PANELS * len(shown), PANELS, 56, 6)
     for i, folder in enumerate(shown):
         rows = frame[frame["cell"] == folder.name]
