@@ -13,7 +13,7 @@ START_SHARE = 0.8
 nor loses."""
 
 MIN_REMAINING_SHARE = 0.1
-"""Smallest share of a server from which a search starts, although background load may leave less."""
+"""Smallest share of a server from which a search starts, even if background load leaves less."""
 
 DEDICATED_START_SHARE = 0.6
 """Start of a dedicated search, as a part of the rate of single requests one after another."""

@@ -300,7 +300,7 @@ class _Search:
         stays wide there are more.
         """
         by_model = self.shared_model_scale
-        scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
+        scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows
         shifts = self.rng.permutation(np.linspace(-0.07, 0.07, usual))
         for i in range(MAX_NEAR_LIMIT_FACTOR * usual):
             self._measure(Phase.NEAR_LIMIT, scale * (1 + shifts[i % usual]))
@@ -323,7 +323,7 @@ class _Search:
     def certify(self, scales: Sequence[float]) -> int | None:
         """Return the last window of the first load factor at which all fresh windows pass."""
         for scale in scales:
-            fresh = range(self.settings.confirmations)
+            fresh = range(self.settings.certify_windows)
             if all(self._measure(Phase.CERTIFY, scale).verdict is Verdict.PASS for _ in fresh):
                 return len(self.windows) - 1
             if self.host_stays_busy:

@@ -24,7 +24,7 @@ def test_at_the_lowest_rate_the_longest_window_mostly_has_the_fewest_requests(sl
     for settings in (QUICK, STANDARD, PUBLICATION):
         lowest, fewest = lowest_rps(settings, sla), fewest_requests(sla.allowed)
         lasts_s = counted_s(Phase.CERTIFY, settings, [sla], [lowest])
-        assert lasts_s == settings.slow_confirm_s
+        assert lasts_s == settings.slow_certify_s
         assert poisson.sf(fewest - 1, lowest * lasts_s) > 0.95
         if sla is P95:  # of the many requests of p99 fewer than 1.2 times as many would do
             assert poisson.sf(fewest - 1, 0.9 * lowest * lasts_s) < 0.95
@@ -74,7 +74,7 @@ def test_a_search_takes_at_most_as_long_as_one_that_begins_below_what_it_certifi
 
 def test_a_window_that_ends_before_it_has_them_certifies_nothing():
     for preset in PRESETS.values():
-        ends_too_early = preset.settings.confirm.requests < fewest_requests(P999.allowed)
+        ends_too_early = preset.settings.certify.requests < fewest_requests(P999.allowed)
         assert math.isinf(lowest_rps(preset.settings, P999)) == ends_too_early
     assert not math.isinf(lowest_rps(STANDARD, P999))
 

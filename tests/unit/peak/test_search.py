@@ -417,7 +417,10 @@ def test_several_looks_share_the_confidence(monkeypatch):
 
     monkeypatch.setattr("perseus.peak.search.judge", judged)
     found = begun(2, exponential(0.005))
-    for phase, looks in ((Phase.BRACKET, QUICK.coarse.looks), (Phase.NEAR_LIMIT, QUICK.root.looks)):
+    for phase, looks in (
+        (Phase.BRACKET, QUICK.coarse.looks),
+        (Phase.NEAR_LIMIT, QUICK.near_limit.looks),
+    ):
         asked.clear()
         found._measure(phase, MM1_LIMIT_RPS)
         assert set(asked) == {1 - (1 - QUICK.confidence) / looks}
@@ -541,7 +544,7 @@ def test_a_latency_that_rises_with_the_load_is_no_cliff():
 
 
 def test_every_fresh_window_must_pass_when_several_are_asked_for():
-    settings = replace(QUICK, confirmations=3)
+    settings = replace(QUICK, certify_windows=3)
     peak = search(2, settings=settings)
     last = peak.windows[peak.certified_window - 2 : peak.certified_window + 1]
     assert [w.phase for w in last] == [Phase.CERTIFY] * 3
