@@ -13,7 +13,7 @@ from no_server import launched_by
 from perseus.host import parquet
 from perseus.measurement import measure as frame
 from perseus.measurement.cell import Inputs, Outputs
-from perseus.models.unmade import made
+from perseus.models.export_errors import export_or_write_error
 from perseus.report import drawing
 from perseus.report.answers import answers
 from perseus.report.figures import FIGURES
@@ -82,18 +82,20 @@ def measured(folder, task):
     return raw / task.cell
 
 
-def unmade_model(folder):
+def write_failed_export(folder):
     def make():
         raise ValueError("resnet18 cannot be converted to int8: no range")
 
     (folder / "repository/resnet18/1").mkdir(parents=True)
-    made(make, folder / "repository/resnet18/1/model.onnx", lambda _: None, ValueError)
+    export_or_write_error(
+        make, folder / "repository/resnet18/1/model.onnx", lambda _: None, ValueError
+    )
 
 
 @pytest.mark.parametrize("converted", [True, False], ids=["not loaded", "not converted"])
 def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refused, converted):
     if not converted:
-        unmade_model(tmp_path)
+        write_failed_export(tmp_path)
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     served = [*synthetic.records(truth, mixes=[(1, 1)], holds=())]
     folders = [
@@ -145,7 +147,7 @@ def test_a_model_that_is_not_loaded_is_tried_twice_and_one_that_is_not_there_nev
     record = json.loads((folder / "record.json").read_text())
     assert len(refused) == 2 and len(record["attempts"]) == 2
     assert (folder / "server.log").read_text() == "what it said\n"
-    unmade_model(tmp_path)
+    write_failed_export(tmp_path)
     folder = measured(tmp_path, second)
     assert len(refused) == 2
     assert (folder / "server.log").read_text() == "No server was started.\n"
