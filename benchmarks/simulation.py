@@ -260,7 +260,7 @@ class SimulatedServer:
         with self._passing(SimulatedLoad(self.clock_s, times, done, queued, lags)) as load:
             yield load
 
-    def wait_until_idle(self, foreign: float) -> bool:
+    def wait_until_idle(self, other_load: float) -> bool:
         """A simulated host has others only where a test puts them, and those stay."""
         return False
 

@@ -128,7 +128,7 @@ def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
                 other.kill()
         finally:
             other.kill()
-    assert seen.foreign_cpu > 0.5 and re.fullmatch(r".+ \(process \d+\)", seen.foreign_who)
+    assert seen.other_cpu_share > 0.5 and re.fullmatch(r".+ \(process \d+\)", seen.other_process)
     assert re.search(r"among them .+ \(process \d+\): waiting until they end", said[0])
 
 

@@ -190,7 +190,7 @@ def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tm
             pytest.raises(ServerError, match=r"sent no statistics|answered no request"),
             system.offer([50], 120.0) as load,
         ):
-            assert load.until(1.0).foreign_cpu is None  # of its host nothing is seen
+            assert load.until(1.0).other_cpu_share is None  # of its host nothing is seen
             elsewhere.process.kill()
             killed_s = time.monotonic()
             load.until(120.0)

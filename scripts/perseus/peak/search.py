@@ -429,7 +429,7 @@ class _Search:
         last = replace(ON_BUSY_HOST, slowed=np.inf)
         window = self._counted_window(phase, scale, rates_rps, last)
         if window.host_is_busy and not self.host_stays_busy:
-            self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.foreign)
+            self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.other_load)
             if not self.host_stays_busy:
                 self.speeds.clear()  # what was seen beside them is not the server's
                 self.probe_saturation()

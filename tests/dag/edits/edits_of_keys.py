@@ -193,7 +193,7 @@ GROUPS = {
                 {"servers.remote.http": "127.0.0.1:9000"},
                 {"servers.remote.metrics": "http://127.0.0.1:9002/metrics"},
                 {"servers.remote.tls": "none"},
-                {"servers.remote.foreign_models": "allow"},
+                {"servers.remote.other_models": "allow"},
                 {"servers.remote.headers.name": "b"},
                 {"servers.remote.headers.env": "B"},
                 {"servers.remote.headers.prefix": "Bearer "},

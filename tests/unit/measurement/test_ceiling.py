@@ -135,8 +135,8 @@ def windows(*rates_rps: float, disturbed: bool = True) -> list[SimpleNamespace]:
     ]
 
 
-def loops(foreign_cpu: float) -> list[Closed]:
-    return [Closed(1, 900.0, 300.0, 0.02), Closed(4, 1000.0, 300.0, foreign_cpu)]
+def loops(other_cpu_share: float) -> list[Closed]:
+    return [Closed(1, 900.0, 300.0, 0.02), Closed(4, 1000.0, 300.0, other_cpu_share)]
 
 
 def test_what_others_disturbed_is_said():
@@ -149,11 +149,11 @@ def test_what_others_disturbed_is_said():
 def test_a_closed_loop_that_others_disturbed_is_tried_again(monkeypatch):
     busy = iter([0.0, 0.6, 0.6, 0.7])
     monkeypatch.setattr(ceiling, "read_cpu", lambda cores, root: (tuple(cores), root))
-    monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: next(busy))
+    monkeypatch.setattr(ceiling, "other_cpu_share", lambda before, after: next(busy))
     monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
     bench = ceiling._Bench(None, None, STRICT, TASK, ([1], [0]), 1, 0)
-    assert bench._closed_loop(None, 4).foreign_cpu == 0.0
-    assert bench._closed_loop(None, 4).foreign_cpu == 0.6
+    assert bench._closed_loop(None, 4).other_cpu_share == 0.0
+    assert bench._closed_loop(None, 4).other_cpu_share == 0.6
     assert next(busy) == 0.7
 
 
@@ -230,7 +230,7 @@ def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process)
         lambda server, clients, arrivals, *more, **named: offered.append(arrivals),
     )
     monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
-    monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: 0.0)
+    monkeypatch.setattr(ceiling, "other_cpu_share", lambda before, after: 0.0)
     window = client_up_to(1000)
     monkeypatch.setattr(ceiling, "open_loop", lambda system, rate, sla, tolerance: window(rate))
     monkeypatch.setattr(ceiling, "exclusive", lambda *arguments: nullcontext())

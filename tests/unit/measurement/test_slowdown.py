@@ -27,20 +27,20 @@ STEPS = 2 * 5
 class System(SimulatedServer):
     """Windows whose numbers are in `spoilt` have a busy client; the server dies in that `dies`.
 
-    `foreign_cpu` is the share of the server's core that others use all the time.
+    `other_cpu_share` is the share of the server's core that others use all the time.
     """
 
-    def __init__(self, spoilt=(), dies=None, foreign_cpu=0.0):
+    def __init__(self, spoilt=(), dies=None, other_cpu_share=0.0):
         super().__init__([deterministic(0.004), deterministic(0.008)], np.random.default_rng(0))
         self.spoilt, self.dies, self.offers = spoilt, dies, []
-        self.foreign_cpu = foreign_cpu
+        self.other_cpu_share = other_cpu_share
         self.starts = 0
 
-    def wait_until_idle(self, foreign):
+    def wait_until_idle(self, other_load):
         """Whether others, who are waited for, leave the host: those that use over four fifths."""
-        if self.foreign_cpu > 0.8:
-            self.foreign_cpu = 0.0
-        return self.foreign_cpu <= foreign
+        if self.other_cpu_share > 0.8:
+            self.other_cpu_share = 0.0
+        return self.other_cpu_share <= other_load
 
     @contextmanager
     def offer(self, rates_rps, duration_s):
@@ -50,7 +50,7 @@ class System(SimulatedServer):
             raise ServerError("the server ended during the measurement")
         with super().offer(rates_rps, duration_s) as load:
             busy = (0.95,) * len(rates_rps) if number in self.spoilt else (0.1,) * len(rates_rps)
-            others = {"client_cpu": busy, "foreign_cpu": self.foreign_cpu}
+            others = {"client_cpu": busy, "other_cpu_share": self.other_cpu_share}
             yield SimpleNamespace(until=lambda s: replace(load.until(s), **others))
 
 
@@ -140,11 +140,11 @@ def test_a_spoilt_window_is_tried_again(monkeypatch):
 
 
 def test_where_there_is_no_quiet_the_last_attempt_stands(monkeypatch):
-    found, _ = measured(monkeypatch, System(foreign_cpu=0.3))
+    found, _ = measured(monkeypatch, System(other_cpu_share=0.3))
     assert found["outcome"] == "ok" and all(step["seen"] for step in found["steps"])
-    found, _ = measured(monkeypatch, System(foreign_cpu=0.6))
+    found, _ = measured(monkeypatch, System(other_cpu_share=0.6))
     assert found["outcome"] == "disturbed"
-    system = System(foreign_cpu=0.9)  # until it is waited for
+    system = System(other_cpu_share=0.9)  # until it is waited for
     found, _ = measured(monkeypatch, system)
     assert found["outcome"] == "ok" and len(system.offers) == STEPS + 3
 

@@ -316,7 +316,7 @@ class Neighbours(SimulatedServer):
         self.send_lag_s = 0.0 if shared else 0.03
         with super().offer(rates_rps, duration_s) as load:
             yield SimpleNamespace(
-                until=lambda s: replace(load.until(s), foreign_cpu=0.6 if shared else 0.0)
+                until=lambda s: replace(load.until(s), other_cpu_share=0.6 if shared else 0.0)
             )
 
 
@@ -526,7 +526,7 @@ def test_a_cliff_is_said():
 
 
 @pytest.mark.parametrize(
-    "seen", [{"send_lag_p99_ms": 5.0}, {"foreign_cpu": 0.3}], ids=["client", "other processes"]
+    "seen", [{"send_lag_p99_ms": 5.0}, {"other_cpu_share": 0.3}], ids=["client", "other processes"]
 )
 def test_a_leap_that_others_than_the_server_may_have_made_is_no_cliff(seen):
     """Windows beside other processes that are put up with count for the limit all the same."""
@@ -687,7 +687,7 @@ class Others(SimulatedServer):
     """Other processes use a share of the server's cores all the time, or from one open window on
     until they are waited for."""
 
-    foreign_cpu: float = 0.0
+    other_cpu_share: float = 0.0
     come_at: int = 0
     leave: bool = False
     windows: int = 0
@@ -695,44 +695,44 @@ class Others(SimulatedServer):
     @contextmanager
     def offer(self, rates_rps, duration_s):
         self.windows += 1
-        share = self.foreign_cpu if self.windows > self.come_at else 0.0
+        share = self.other_cpu_share if self.windows > self.come_at else 0.0
         with super().offer(rates_rps, duration_s) as load:
             yield BesideOthers(load, share)
 
-    def wait_until_idle(self, foreign):
+    def wait_until_idle(self, other_load):
         if self.leave:
-            self.foreign_cpu = 0.0
-        return self.foreign_cpu <= foreign
+            self.other_cpu_share = 0.0
+        return self.other_cpu_share <= other_load
 
 
 @dataclass
 class BesideOthers:
     load: SimulatedLoad
-    foreign_cpu: float
+    other_cpu_share: float
 
     def until(self, elapsed_s):
         seen = self.load.until(elapsed_s)
-        return replace(seen, foreign_cpu=self.foreign_cpu, foreign_who="make (process 7)")
+        return replace(seen, other_cpu_share=self.other_cpu_share, other_process="make (process 7)")
 
 
 def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
-    put_up_with = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.2)
+    put_up_with = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.2)
     first = [window.verdict for window in put_up_with.windows if window.on_the_line][:3]
     assert first[:2] == [Verdict.INVALID] * 2 and first[2] is not Verdict.INVALID
     assert put_up_with.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
     used = "other processes used 20% of the server's cores, among them make (process 7)"
     assert put_up_with.other_load == used
-    assert search(1, deterministic(0.005), kind=Others, foreign_cpu=0.05).other_load == ""
-    too_much = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
+    assert search(1, deterministic(0.005), kind=Others, other_cpu_share=0.05).other_load == ""
+    too_much = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6)
     assert np.isnan(too_much.certified)
     said = "other processes used 60% of the server's cores, among them make (process 7)"
     assert (too_much.outcome, too_much.reason) == (Outcome.DISTURBED, said)
 
 
 def test_others_who_never_leave_end_a_search_at_once():
-    found = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
+    found = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6)
     assert len([window for window in found.windows if window.on_the_line]) == 3
-    later = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6, come_at=2)
+    later = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6, come_at=2)
     windows = [window for window in later.windows if window.on_the_line]
     assert later.outcome is Outcome.DISTURBED and len(windows) <= 8
     assert len({window.scale for window in windows[5:]}) == len(windows[5:])  # none twice
@@ -740,7 +740,7 @@ def test_others_who_never_leave_end_a_search_at_once():
 
 @pytest.mark.parametrize("come_at", [4, 5])
 def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
-    found = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6, come_at=come_at)
+    found = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6, come_at=come_at)
     assert found.outcome is Outcome.DISTURBED and "other processes used 60%" in found.reason
     assert found.reason.startswith("there is an estimate")
     assert found_limit(found.outcome, found.estimate, found.posterior)
@@ -750,7 +750,7 @@ def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
 
 @pytest.mark.parametrize("come_at", [0, 1, 3])
 def test_others_who_leave_when_they_are_waited_for_cost_no_answer(come_at):
-    kind = {"kind": Others, "foreign_cpu": 0.7, "leave": True, "come_at": come_at}
+    kind = {"kind": Others, "other_cpu_share": 0.7, "leave": True, "come_at": come_at}
     found = search(1, deterministic(0.005), **kind)
     spoilt = [window for window in found.windows if window.verdict is Verdict.INVALID]
     assert len(spoilt) == 3 and len({window.scale for window in spoilt}) == 1

@@ -34,11 +34,11 @@ def requests(latency_ms: float = 20.0, n: int = RATE_RPS * SECONDS) -> Requests:
 def verdict(
     part: Requests,
     cpu: float = 0.1,
-    foreign: float = 0.0,
+    other_load: float = 0.0,
     similar: Sequence[tuple[float, Exceedances]] = (),
     queue_ms: tuple[np.ndarray, ...] = (),
     sla: Sla = SLA,
-    foreign_gpu: float | None = None,
+    other_gpu_share: float | None = None,
     slowed: float = 1.0,
     tolerance: Tolerance = ON_IDLE_HOST,
 ) -> TenantWindow:
@@ -46,7 +46,7 @@ def verdict(
     start_ns = int(part.intended_ns[0])
     elapsed_s = (int(part.intended_ns[-1]) - start_ns) / 1e9 + 1
     return judge(
-        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign, queue_ms, foreign_gpu),
+        Observation(start_ns, elapsed_s, (part,), (cpu,), other_load, queue_ms, other_gpu_share),
         0,
         sla,
         rate_rps=RATE_RPS,
@@ -104,21 +104,21 @@ def test_a_client_without_cpu_to_spare_spoils_the_window():
 
 
 def test_other_work_on_the_servers_cores_spoils_the_window():
-    seen = verdict(requests(), foreign=0.34)
+    seen = verdict(requests(), other_load=0.34)
     assert seen.verdict == "invalid" and "34%" in seen.reason
-    assert verdict(requests(), foreign=0.03).verdict == "pass"
+    assert verdict(requests(), other_load=0.03).verdict == "pass"
 
 
 def test_other_work_on_the_servers_gpu_spoils_it_as_that_on_its_cores_does():
-    seen = verdict(requests(), foreign=0.03, foreign_gpu=0.4)
-    assert (seen.verdict, seen.foreign_gpu, seen.disturbed) == ("invalid", 0.4, True)
+    seen = verdict(requests(), other_load=0.03, other_gpu_share=0.4)
+    assert (seen.verdict, seen.other_gpu_share, seen.disturbed) == ("invalid", 0.4, True)
     assert seen.reason == "other processes used 40% of the server's GPU"
-    both = verdict(requests(), foreign=0.5, foreign_gpu=0.4)
+    both = verdict(requests(), other_load=0.5, other_gpu_share=0.4)
     assert both.reason == "other processes used 50% of the server's cores"
     for share in (0.1, 0.0, None):
-        assert verdict(requests(), foreign_gpu=share).verdict == "pass"
-    assert verdict(requests(), foreign_gpu=0.4, tolerance=ON_BUSY_HOST).verdict == "pass"
-    assert verdict(requests(), foreign_gpu=0.6, tolerance=ON_BUSY_HOST).verdict == "invalid"
+        assert verdict(requests(), other_gpu_share=share).verdict == "pass"
+    assert verdict(requests(), other_gpu_share=0.4, tolerance=ON_BUSY_HOST).verdict == "pass"
+    assert verdict(requests(), other_gpu_share=0.6, tolerance=ON_BUSY_HOST).verdict == "invalid"
 
 
 def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
@@ -138,15 +138,15 @@ def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
 
 
 def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():
-    foreign, idle = verdict(requests(), foreign=0.34), verdict(sent_late(requests(), 5), cpu=0.05)
-    for seen in (foreign, idle):
+    busy, idle = verdict(requests(), other_load=0.34), verdict(sent_late(requests(), 5), cpu=0.05)
+    for seen in (busy, idle):
         assert seen.verdict == "invalid" and seen.disturbed
     assert "only 5% of its core: the host delayed it" in idle.reason
     for seen in (
         verdict(requests()),
         verdict(requests(), cpu=0.9),
         verdict(sent_late(requests(), 5), cpu=0.4),
-        verdict(late(requests(), 0.2), foreign=0.05),
+        verdict(late(requests(), 0.2), other_load=0.05),
     ):
         assert not seen.disturbed and "delayed it" not in seen.reason
 

@@ -33,7 +33,7 @@ def test_a_host_is_enough():
     assert server.remote.grpc == "triton.example.org:8001"
     assert server.remote.http == "triton.example.org:8000"
     assert server.remote.metrics == "http://triton.example.org:8002/metrics"
-    assert (server.remote.tls, server.remote.foreign_models) == ("none", "refuse")
+    assert (server.remote.tls, server.remote.other_models) == ("none", "refuse")
 
 
 def test_a_host_may_have_underscores_as_containers_have():

@@ -67,8 +67,8 @@ def remote_server(
         return
     with Control(server) as control:
         control.check_http()
-        foreign = remote.foreign_models == "allow" or not models
-        control.make_room(models, allow_foreign=foreign, say=say)
+        allowed = remote.other_models == "allow" or not models
+        control.unload_leftovers(models, allow_other_models=allowed, say=say)
         pushed: list[str] = []
         try:
             for model in models:
