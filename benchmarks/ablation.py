@@ -130,7 +130,7 @@ RULES: Mapping[str, Patches] = {
 
 COURSE: Mapping[str, Patches] = {
     "more windows where the interval is wide": {"search.MAX_NEAR_LIMIT_FACTOR": 1},
-    "a window in which the busy server was slowed is spoilt": {"search.slowed": always(1.0)},
+    "a window in which the busy server was slowed is invalid": {"search.slowed": always(1.0)},
 }
 """These rules belong to the course of a search, which is run anew without them."""
 

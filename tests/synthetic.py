@@ -243,7 +243,7 @@ def loaded(made: Sequence[Plain]) -> list[PeakRecord]:
     return [PeakRecord.model_validate({**record, "folder": Path()}) for record in made]
 
 
-def spoil(record: Plain, outcome: str, reason: str) -> Plain:
+def with_outcome(record: Plain, outcome: str, reason: str) -> Plain:
     """The record as the search leaves it with that outcome; what failed has not even started."""
     nothing: Plain = {}
     if outcome != "uncertified":
@@ -284,7 +284,7 @@ def by_server(record: Plain) -> Plain:
 def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
     """The records, of which the second repeat of a line found no limit."""
     return [
-        spoil(record, outcome, "it was lost")
+        with_outcome(record, outcome, "it was lost")
         if record["cell"]["run"]["name"] == line and record["cell"]["repeat"] == 2
         else record
         for record in made
@@ -293,7 +293,7 @@ def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
 
 def with_failures(made: Sequence[Plain]) -> list[Plain]:
     """Every way not to be ok, each on a line of its own."""
-    spoilt = {
+    outcomes = {
         "mix-3-1": ("infeasible", "the SLA fails at every rate tested (7.1% over 120 ms)"),
         "mix-1-3": ("client_limited", "the client used 91% of its core"),
         "hold-resnet18-50": ("uncertified", "no rate was certified (1.0% to 6.2%)"),
@@ -301,7 +301,7 @@ def with_failures(made: Sequence[Plain]) -> list[Plain]:
     }
     names = [record["cell"]["run"]["name"] for record in made]
     return [
-        spoil(record, *spoilt[name]) if name in spoilt else dict(record)
+        with_outcome(record, *outcomes[name]) if name in outcomes else dict(record)
         for record, name in zip(made, names, strict=True)
     ]
 

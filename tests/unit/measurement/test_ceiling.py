@@ -54,16 +54,16 @@ def of_image(size):
 
 def client_up_to(
     limit_rps: float,
-    spoilt: frozenset[int] = frozenset(),
+    invalid: frozenset[int] = frozenset(),
     completed: float = 1.0,
     beyond: Verdict = Verdict.INVALID,
 ):
-    """Windows of a client that keeps up to a rate; those of these numbers are spoilt besides."""
+    """Windows of a client that keeps up to a rate; those of the numbers `invalid` are invalid."""
     asked: list[float] = []
 
     def window(rate_rps: float) -> SimpleNamespace:
         asked.append(rate_rps)
-        good = rate_rps <= limit_rps and len(asked) - 1 not in spoilt
+        good = rate_rps <= limit_rps and len(asked) - 1 not in invalid
         return SimpleNamespace(
             offered_rps=rate_rps,
             disturbed=False,
@@ -107,7 +107,7 @@ def test_a_client_that_is_faster_than_the_path_has_the_first_rate_as_its_ceiling
 def test_one_hiccup_does_not_lower_the_ceiling(hiccup):
     steady = tried_with(client_up_to(1000))
     assert len(steady) == 9
-    shaken = tried_with(client_up_to(1000, spoilt=frozenset({hiccup})))
+    shaken = tried_with(client_up_to(1000, invalid=frozenset({hiccup})))
     assert ceiling_rps(shaken) == ceiling_rps(steady)
     assert len(shaken) <= len(steady) + 1
 
@@ -204,7 +204,7 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
     assert len(names) == 2 and orphans.names_of_dead_owners(names) == names
 
 
-def test_late_sends_that_are_put_up_with_do_not_spoil_a_ceiling():
+def test_late_sends_that_are_put_up_with_do_not_change_a_ceiling():
     slow = client_up_to(1000, beyond=Verdict.PASS)  # 3 ms late beyond
     assert ceiling_rps(tried_with(slow)) < 1000
     assert ceiling_rps(tried_with(slow, ON_BUSY_HOST)) == pytest.approx(0.9 * 2000)

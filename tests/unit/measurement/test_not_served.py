@@ -164,7 +164,7 @@ def test_a_cell_without_its_dedicated_peaks_is_blocked_before_a_server_is_starte
     """Whether one would start is not asked, of any kind of experiment that needs them."""
     served = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), mixes=[])
     alone = [record for record in served if len(record["cell"]["tenants"]) == 1]
-    lost = [synthetic.spoil(record, "infeasible", "too slow") for record in alone]
+    lost = [synthetic.with_outcome(record, "infeasible", "too slow") for record in alone]
     folders = synthetic_files.write(tmp_path, lost)
     kinds = set()
     for task in (each for each in tasks("onnxruntime") if each.run.needs_dedicated_peaks):

@@ -146,11 +146,11 @@ def test_predicted_mixes_predict_no_others(cell_of, searched):
 def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infeasible, measured):
     """No step tells of such a mix, and of six it is more than the one in ten that may be off."""
     alone, mixes = records(mixes=(*MEASURED, (1, 2)))
-    spoilt = [
-        synthetic.spoil(each, "infeasible", "the SLA fails at every rate tested")
+    failed = [
+        synthetic.with_outcome(each, "infeasible", "the SLA fails at every rate tested")
         for each in mixes[:infeasible]
     ]
-    cell = cell_of(alone, [*spoilt, *mixes[infeasible:]], None)
+    cell = cell_of(alone, [*failed, *mixes[infeasible:]], None)
     if measured:
         with pytest.raises(searched):
             frontier.measure(cell)
@@ -178,7 +178,9 @@ def test_repeats_of_a_mix_count_once(cell_of, searched):
 def test_a_tenant_without_a_dedicated_peak_predicts_nothing(cell_of):
     (first, *others), mixes = records()
     with pytest.raises(BlockedError, match=r"cpu1\.resnet18\.peak\.r1 \(disturbed\)"):
-        frontier.measure(cell_of([synthetic.spoil(first, "disturbed", "others"), *others], mixes))
+        frontier.measure(
+            cell_of([synthetic.with_outcome(first, "disturbed", "others"), *others], mixes)
+        )
 
 
 WORK_MS = {"a": 5.0, "b": 8.0, "c": 20.0}

@@ -196,7 +196,7 @@ def test_a_tenant_by_itself_has_one_phase(measured):
     assert [(each["phase"], each["tenant"]) for each in record["offered"]] == [("alone", "a")]
 
 
-def test_a_window_that_others_spoil_is_tried_again_with_the_same_arrivals(measured):
+def test_a_window_that_other_processes_disturb_is_tried_again_with_the_same_arrivals(measured):
     system = OneWorker(other_load=(0.3, 0.2))
     record = measured(system)
     assert record["outcome"] == "ok" and len(system.offered) == 5
@@ -217,12 +217,12 @@ def test_where_there_is_no_quiet_what_keeps_its_sla_counts_and_nothing_else_does
     assert record["outcome"] == "disturbed" and "while other processes" in record["reason"]
 
 
-def test_a_phase_that_is_always_spoilt_leaves_the_others(measured):
+def test_a_phase_that_is_always_invalid_leaves_the_others(measured):
     system = OneWorker(other_load=(0.6, 0.6, 0.6))
     record = measured(system)
     assert record["outcome"] == "disturbed" and "60% of the server's cores" in record["reason"]
-    spoilt = [each for each in record["offered"] if each["verdict"] == "disturbed"]
-    assert len({each["phase"] for each in spoilt}) == 1
+    disturbed = [each for each in record["offered"] if each["verdict"] == "disturbed"]
+    assert len({each["phase"] for each in disturbed}) == 1
     assert len(system.offered) == 5 and len(record["offered"]) == 4
     assert system.waited_for == [0.5]
 

@@ -249,7 +249,7 @@ def test_a_leak_of_two_percent_is_found_out():
 
 @dataclass
 class Hiccups(SimulatedServer):
-    """Every third window is spoilt: its requests are sent too late."""
+    """Every third window is invalid: its requests are sent too late."""
 
     windows: int = 0
 
@@ -263,9 +263,9 @@ def test_a_client_that_stumbles_now_and_then_does_not_end_a_search():
     for seed in range(5):
         peak = search(seed, deterministic(0.005), kind=Hiccups)
         line = [window for window in peak.windows if window.on_the_line]
-        spoilt = [window for window in line if not window.tenants[0].punctual]
-        assert 0.2 < len(spoilt) / len(line) < 0.4
-        assert {window.verdict for window in spoilt} <= {Verdict.INVALID, Verdict.FAIL}
+        invalid = [window for window in line if not window.tenants[0].punctual]
+        assert 0.2 < len(invalid) / len(line) < 0.4
+        assert {window.verdict for window in invalid} <= {Verdict.INVALID, Verdict.FAIL}
         again = [(w, after) for w, after in pairwise(line) if w.verdict is Verdict.INVALID]
         assert again and all((w.phase, w.scale) == (a.phase, a.scale) for w, a in again)
         assert peak.outcome is Outcome.OK
@@ -440,10 +440,10 @@ def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
     assert on_the_way.estimate(165.0 / 1.3)[0] == pytest.approx(0.7 * 165)
 
 
-def test_a_spoilt_search_has_no_interval():
-    spoilt = begun(9, deterministic(0.005), send_lag_s=0.02)
-    spoilt._measure(Phase.NEAR_LIMIT, 165.0)
-    estimate, posterior = spoilt.estimate(160.0)
+def test_a_search_of_invalid_windows_has_no_interval():
+    late = begun(9, deterministic(0.005), send_lag_s=0.02)
+    late._measure(Phase.NEAR_LIMIT, 165.0)
+    estimate, posterior = late.estimate(160.0)
     assert estimate == 160.0 and len(posterior) == 0
 
 
@@ -495,13 +495,13 @@ def test_a_search_is_bounded_when_the_server_never_fails():
     assert peak.certified == highest
 
 
-def test_windows_that_were_spoilt_do_not_use_up_a_search():
-    spoilt = begun(9, deterministic(0.005), send_lag_s=0.02)
-    spoilt.settings = replace(QUICK, max_windows=2)
-    assert spoilt._measure(Phase.BRACKET, 165.0).verdict is Verdict.INVALID
-    assert len(spoilt.on_the_line) == ATTEMPTS and spoilt._may_go_on()
-    spoilt._measure(Phase.BRACKET, 110.0)
-    assert not spoilt._may_go_on()
+def test_invalid_windows_do_not_use_up_a_search():
+    late = begun(9, deterministic(0.005), send_lag_s=0.02)
+    late.settings = replace(QUICK, max_windows=2)
+    assert late._measure(Phase.BRACKET, 165.0).verdict is Verdict.INVALID
+    assert len(late.on_the_line) == ATTEMPTS and late._may_go_on()
+    late._measure(Phase.BRACKET, 110.0)
+    assert not late._may_go_on()
 
 
 def overwhelmed_above(rate_rps: float):
@@ -532,11 +532,11 @@ def test_a_leap_that_others_than_the_server_may_have_made_is_no_cliff(seen):
     """Windows beside other processes that are put up with count for the limit all the same."""
     peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
     line = [window for window in peak.windows if window.on_the_line]
-    spoilt = [
+    invalid = [
         replace(w, tenants=(replace(w.tenants[0], **seen),)) if w.verdict is Verdict.FAIL else w
         for w in line
     ]
-    assert cliff(line, ["tenant"]) and not cliff(spoilt, ["tenant"])
+    assert cliff(line, ["tenant"]) and not cliff(invalid, ["tenant"])
 
 
 def test_a_latency_that_rises_with_the_load_is_no_cliff():
@@ -609,8 +609,8 @@ def test_windows_in_which_something_took_half_of_the_server_are_tried_again():
     windows = [window for peak in found for window in peak.windows]
     slow = [window for window in windows if window.tenants[0].slowed > 1.5]
     assert len(slow) > 8 and all(w.tenants[0].slowed == pytest.approx(2, rel=0.3) for w in slow)
-    spoilt = [window for window in slow if window.verdict is Verdict.INVALID]
-    assert len(spoilt) > 8 and all(window.tenants[0].disturbed for window in spoilt)
+    invalid = [window for window in slow if window.verdict is Verdict.INVALID]
+    assert len(invalid) > 8 and all(window.tenants[0].disturbed for window in invalid)
     certifying = [window for window in windows if window.phase is Phase.CERTIFY]
     assert Verdict.INVALID not in {window.verdict for window in certifying}
     assert {window.tenants[0].slowed for window in certifying} == {1.0}
@@ -752,10 +752,10 @@ def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
 def test_others_who_leave_when_they_are_waited_for_cost_no_answer(come_at):
     kind = {"kind": Others, "other_cpu_share": 0.7, "leave": True, "come_at": come_at}
     found = search(1, deterministic(0.005), **kind)
-    spoilt = [window for window in found.windows if window.verdict is Verdict.INVALID]
-    assert len(spoilt) == 3 and len({window.scale for window in spoilt}) == 1
+    invalid = [window for window in found.windows if window.verdict is Verdict.INVALID]
+    assert len(invalid) == 3 and len({window.scale for window in invalid}) == 1
     assert found.outcome is Outcome.OK
-    after = found.windows[found.windows.index(spoilt[-1]) + 1 :]
+    after = found.windows[found.windows.index(invalid[-1]) + 1 :]
     assert after[0].phase is Phase.PROBE  # those before were seen beside others
     assert len(found.speeds_rps[0]) == sum(window.phase is Phase.PROBE for window in after)
     assert found.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
@@ -787,7 +787,7 @@ def test_a_steady_server_is_seldom_taken_for_an_unsteady_one(peaks):
 
 
 def test_the_worst_tenant_decides_a_window():
-    """Fail before invalid: a tenant that fails does so whatever spoilt the part of another."""
+    """Fail before invalid: a tenant that fails does so even if the part of another is invalid."""
     window = search(1).windows[0]
     (tenant,) = window.tenants
     verdicts = [Verdict.PASS, Verdict.UNDECIDED, Verdict.INVALID, Verdict.FAIL]

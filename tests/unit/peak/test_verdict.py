@@ -1,4 +1,4 @@
-"""A window's verdict: what fails it, what spoils it, and what it cannot tell."""
+"""A window's verdict: what fails it, what makes it invalid, and what it cannot tell."""
 
 from __future__ import annotations
 
@@ -93,23 +93,23 @@ def test_latency_counts_from_the_intended_send_not_the_actual_one():
     assert verdict(part).p95_ms > 200
 
 
-def test_a_client_that_sends_late_spoils_the_window():
+def test_a_client_that_sends_late_makes_the_window_invalid():
     part = requests()
     seen = verdict(replace(part, sent_ns=part.intended_ns + 5_000_000))
     assert seen.verdict == "invalid" and "send lag" in seen.reason
 
 
-def test_a_client_without_cpu_to_spare_spoils_the_window():
+def test_a_client_without_cpu_to_spare_makes_the_window_invalid():
     assert verdict(requests(), cpu=0.9).verdict == "invalid"
 
 
-def test_other_work_on_the_servers_cores_spoils_the_window():
+def test_other_work_on_the_servers_cores_makes_the_window_invalid():
     seen = verdict(requests(), other_load=0.34)
     assert seen.verdict == "invalid" and "34%" in seen.reason
     assert verdict(requests(), other_load=0.03).verdict == "pass"
 
 
-def test_other_work_on_the_servers_gpu_spoils_it_as_that_on_its_cores_does():
+def test_other_work_on_the_servers_gpu_makes_the_window_invalid_too():
     seen = verdict(requests(), other_load=0.03, other_gpu_share=0.4)
     assert (seen.verdict, seen.other_gpu_share, seen.disturbed) == ("invalid", 0.4, True)
     assert seen.reason == "other processes used 40% of the server's GPU"
@@ -160,7 +160,7 @@ def test_a_client_that_stalls_for_half_a_window_does_not_make_the_server_fail():
     assert seen.verdict == "invalid" and "send lag" in seen.reason
 
 
-def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway():
+def test_requests_that_were_never_sent_make_the_window_invalid_unless_it_fails():
     part = requests()
     status, sent, done = part.status.copy(), part.sent_ns.copy(), part.done_ns.copy()
     status[-100:], sent[-100:], done[-100:] = Status.UNSENT, 0, 0
@@ -170,7 +170,7 @@ def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway()
     assert verdict(slow).verdict == "fail"
 
 
-def test_a_window_of_which_nothing_was_sent_is_spoilt_and_does_not_pass_for_a_good_one():
+def test_a_window_of_which_nothing_was_sent_is_invalid_and_does_not_pass():
     """All that counts was given up, too much being in flight: nothing of it was late."""
     part = requests()
     nothing = np.zeros_like(part.sent_ns)
@@ -328,7 +328,7 @@ def test_the_longest_lag_is_that_of_any_tenant():
         (300, 0.1, ON_BUSY_HOST, "fail"),
     ],
 )
-def test_sends_held_up_for_long_spoil_no_answers_within_the_sla_where_there_is_no_quiet(
+def test_on_a_busy_host_late_sends_do_not_discard_responses_within_the_sla(
     latency_ms, cpu, tolerance, found
 ):
     part = sent_late(requests(latency_ms=latency_ms), 40)

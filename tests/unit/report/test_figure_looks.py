@@ -238,7 +238,7 @@ def test_the_mix_of_the_demand_is_called_so():
 def test_a_demand_without_a_dedicated_peak_has_its_row():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     *alone, mix = synthetic.records(truth, mixes=[], holds=(), rate_shares=(0.5, 0.3, 0.2))
-    blocked = synthetic.spoil(mix, "blocked", "a peak was not found") | {"weights": []}
+    blocked = synthetic.with_outcome(mix, "blocked", "a peak was not found") | {"weights": []}
     results = results_of([*alone, blocked])
     (panel,) = figure_of("frontier", results).axes
     assert panel.texts[0].get_text().strip() == "blocked"

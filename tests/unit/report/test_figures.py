@@ -59,7 +59,7 @@ def barren(tmp_path_factory):
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     alone, shared = ("infeasible", "too slow"), ("blocked", "no dedicated peaks")
     made = [
-        synthetic.spoil(r, *(shared if len(r["cell"]["tenants"]) > 1 else alone))
+        synthetic.with_outcome(r, *(shared if len(r["cell"]["tenants"]) > 1 else alone))
         for r in synthetic.records(truth, mixes=[(1, 1)], holds=())
     ]
     return prepare(tmp_path_factory.mktemp("barren"), made)
@@ -413,17 +413,17 @@ def entries(drawn):
 
 
 def test_a_search_without_an_estimate_has_words_where_its_point_would_be():
-    def spoil(made):
+    def without_estimate(made):
         for i, record in enumerate(made):
             if record["cell"]["run"]["name"].endswith("-75"):
-                made[i] = synthetic.spoil(record, "infeasible", "too slow")
+                made[i] = synthetic.with_outcome(record, "infeasible", "too slow")
 
-    drawn = beside(spoil)
+    drawn = beside(without_estimate)
     for panel in drawn.axes:
         assert [text.get_text() for text in panel.texts] == ["infeasible"]
     nothing = beside(
         lambda made: made.__setitem__(
-            slice(None), [synthetic.spoil(r, "blocked", "no peaks") for r in made]
+            slice(None), [synthetic.with_outcome(r, "blocked", "no peaks") for r in made]
         )
     )
     assert len(nothing.axes[0].texts) == 3

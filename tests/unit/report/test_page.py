@@ -78,8 +78,10 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     why = "its rates depend on dedicated peaks that were not found: cpu1.a.peak.r1 (unsteady)"
     made = synthetic.records(mixes=[(1, 1)], holds=())
     mixes = [r for r in made if len(r["cell"]["tenants"]) > 1]
-    alone = [synthetic.spoil(r, "unsteady", "it slowed down") for r in made if r not in mixes]
-    made = alone + [synthetic.spoil(r, "blocked", why) for r in mixes]
+    alone = [
+        synthetic.with_outcome(r, "unsteady", "it slowed down") for r in made if r not in mixes
+    ]
+    made = alone + [synthetic.with_outcome(r, "blocked", why) for r in mixes]
     frames = frames_of(made)
     assert set(frames["savings"]["verdict"]) == {"blocked"}
     (answer,) = answers(frames)
@@ -224,7 +226,7 @@ def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
     made = synthetic.records(repeated(0.8))
     first = next(r["cell"]["run"] for r in made if r["cell"]["run"]["line"] == "mix")
     made = [
-        synthetic.spoil(r, "failed", "the server died") if r["cell"]["run"] == first else r
+        synthetic.with_outcome(r, "failed", "the server died") if r["cell"]["run"] == first else r
         for r in made
     ]
     frames = frames_of(made)
@@ -237,7 +239,7 @@ def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
 def test_the_headline_names_the_mixes_that_it_does_not_answer_for():
     made = synthetic.records(repeated())
     made = [
-        synthetic.spoil(r, "failed", "the server died")
+        synthetic.with_outcome(r, "failed", "the server died")
         if r["cell"]["run"]["name"] == "mix-3-1"
         else r
         for r in made
@@ -259,7 +261,9 @@ def test_mixes_that_were_measured_are_never_not_known(outcomes, words):
     made = []
     for record in synthetic.records(mixes=[(1, 1)], holds=()):
         outcome = outcomes[record["cell"]["run"]["line"]]
-        made.append(record if outcome == "ok" else synthetic.spoil(record, outcome, "for a reason"))
+        made.append(
+            record if outcome == "ok" else synthetic.with_outcome(record, outcome, "for a reason")
+        )
     frames = frames_of(made)
     (answer,) = answers(frames)
     assert words in answer.headline and "not known" not in answer.headline
@@ -377,7 +381,7 @@ def test_a_saving_that_is_only_the_best_of_many_is_a_perhaps():
 
 
 def test_nothing_known_gives_the_reasons():
-    made = [synthetic.spoil(r, "failed", "the server died") for r in synthetic.records()]
+    made = [synthetic.with_outcome(r, "failed", "the server died") for r in synthetic.records()]
     page = rendered(made)
     assert "is not known" in page
     assert "the server died" in page

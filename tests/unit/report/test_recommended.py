@@ -103,7 +103,9 @@ def test_the_figure_has_a_mark_for_each_setting_and_a_ring_around_the_cheapest(f
 
 
 def test_the_figure_says_where_nothing_was_certified():
-    made = [synthetic.spoil(r, "failed", "the server died") for r in synthetic.grid_records()]
+    made = [
+        synthetic.with_outcome(r, "failed", "the server died") for r in synthetic.grid_records()
+    ]
     for axes in drawn(frames_of(made)).axes:
         assert [text.get_text() for text in axes.texts] == ["no setting has a certified rate"]
 

@@ -159,7 +159,7 @@ def servers_of_pairs(count, lost=()):
     for i in range(count):
         found = synthetic.records(truth, seed=i, mixes=mixes if lost else [(1, 1)])
         found = [
-            synthetic.spoil(record, "infeasible", "too slow")
+            synthetic.with_outcome(record, "infeasible", "too slow")
             if record["cell"]["run"]["name"] in lost
             else record
             for record in found

@@ -195,7 +195,7 @@ OF_REPLAYS = {
         study("replay", SHARED | MISSED, OTHER | MISSED),
         study("replay", SHARED, ALONE | MISSED),
     ),
-    "is not known a, 50.0 requests/s: 96.0 % within 60 ms": (  # by the repeat that was not spoilt
+    "is not known a, 50.0 requests/s: 96.0 % within 60 ms": (  # by the valid repeat
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
         study("replay", SHARED | SPOILT),
     ),

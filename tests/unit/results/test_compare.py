@@ -415,7 +415,7 @@ def test_other_arrivals_are_not_comparable(tmp_path):
 def test_what_only_one_has_and_what_has_no_estimate_is_said(tmp_path):
     base = synthetic.records(TRUTH, 1, mixes=[(3, 1), (1, 1)], holds=())
     new = synthetic.records(TRUTH, 2, mixes=[(1, 1), (1, 3)], holds=())
-    new = [synthetic.spoil(record, "infeasible", "too slow")
+    new = [synthetic.with_outcome(record, "infeasible", "too slow")
            if record["cell"]["run"]["name"] == "mix-1-1" else record for record in new]  # fmt: skip
     found = reasons(tmp_path, base, new)
     assert found["cpu1.shared", "mix-3-1"] == "only in base"
@@ -439,7 +439,7 @@ def test_another_preset_is_another_question(tmp_path):
 
 def test_nothing_in_common_is_a_table_all_the_same(tmp_path):
     nothing = [
-        synthetic.spoil(record, "infeasible", "too slow")
+        synthetic.with_outcome(record, "infeasible", "too slow")
         for record in synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     ]
     sources = written(tmp_path, nothing, "base"), written(tmp_path, nothing[::-1])
@@ -573,7 +573,7 @@ def test_tables_of_another_version_cut_or_empty_are_named(tmp_path):
 
 @pytest.fixture
 def odd(tmp_path):
-    """A small study that a test may spoil."""
+    """A small study that a test may change."""
     made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     return synthetic_files.write_study(tmp_path / "odd", made)
 
@@ -665,7 +665,7 @@ def test_the_gate_names_what_got_worse_and_lets_the_rest_pass(compared):
 def test_the_gate_fails_where_a_server_has_lost_its_limit(studies, tmp_path, outcome, passes):
     made = synthetic.records(TRUTH, 2)
     lost = [
-        synthetic.spoil(each, outcome, "why")
+        synthetic.with_outcome(each, outcome, "why")
         if each["cell"]["scenario"] == "cpu1.resnet18"
         else each
         for each in made
@@ -684,10 +684,11 @@ def test_a_server_that_no_longer_starts_has_lost_its_limit_whatever_its_input(tm
     """It has told no size of requests, which is no other input."""
     base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     new = [
-        synthetic.spoil(each, "failed", "it ended with 1") if each["cell"]["run"]["name"] == line
+        synthetic.with_outcome(each, "failed", "it ended with 1")
+        if each["cell"]["run"]["name"] == line
         else each
         for each in synthetic.records(TRUTH, 2, mixes=[(1, 1)], holds=())
-    ]  # fmt: skip
+    ]
     found = compare(written(tmp_path, base, "base"), written(tmp_path, new), draws=200)
     lost = [each.pair for each in found.judged if each.pair.line.row["load_line"] == line]
     assert {pair.why_not for pair in lost} == {

@@ -70,7 +70,7 @@ def test_what_was_to_be_bf16_and_was_computed_in_fp32_is_held_against_fp32(made)
 
 def test_a_runtime_without_a_limit_has_a_row_with_its_reason_and_no_rank(made):
     lost = [
-        synthetic.spoil(record, "failed", "the server died")
+        synthetic.with_outcome(record, "failed", "the server died")
         if record["cell"]["server"]["runtime"] == "pytorch"
         else record
         for record in made

@@ -319,7 +319,7 @@ def with_idle(mixes=((0, 1, 1),), lost=""):
             record["speeds_rps"] = {name: [faster * v for v in at_limit[name]] for name in (A, B)}
             record["speeds_rps"]["c"] = [None] * len(at_limit[A])
     return [
-        synthetic.spoil(each, "disturbed", "other_load")
+        synthetic.with_outcome(each, "disturbed", "other_load")
         if each["cell"]["scenario"] == f"cpu1.{lost}"
         else each
         for each in made

@@ -281,7 +281,7 @@ def test_energy_is_bounded_where_it_was_measured():
 @pytest.mark.parametrize("outcome", ["uncertified", "infeasible", "failed", "client_limited"])
 def test_only_a_setting_with_a_certified_rate_is_recommended(outcome):
     made = [
-        synthetic.spoil(record, outcome, "for a reason")
+        synthetic.with_outcome(record, outcome, "for a reason")
         if record["cell"]["server"]["runtime"] == "openvino"
         and record["cell"]["run"]["name"] == "peak"
         else record
@@ -290,15 +290,16 @@ def test_only_a_setting_with_a_certified_rate_is_recommended(outcome):
     rows, recommendations = found(made)
     alone = recommendations[recommendations["mix"] != MIX]
     assert set(alone["setting"]) == {"runtime onnxruntime"}
-    spoilt = rows[(rows["runtime"] == "openvino") & (rows["mix"] != MIX)]
+    excluded = rows[(rows["runtime"] == "openvino") & (rows["mix"] != MIX)]
     words = outcome.replace("_", " ")
-    assert set(spoilt["excluded"]) == {f"{words}: for a reason"}
-    assert set(spoilt["verdict"]) == {outcome}
+    assert set(excluded["excluded"]) == {f"{words}: for a reason"}
+    assert set(excluded["verdict"]) == {outcome}
 
 
 def test_where_nothing_was_certified_nothing_is_recommended_and_it_is_said_why():
     made = [
-        synthetic.spoil(r, "failed", "the server died") for r in synthetic.grid_records(truth=SURE)
+        synthetic.with_outcome(r, "failed", "the server died")
+        for r in synthetic.grid_records(truth=SURE)
     ]
     rows, recommendations = found(made)
     assert set(recommendations["verdict"]) == {"none"} and rows["rank"].isna().all()

@@ -440,7 +440,7 @@ def test_one_unanswered_request_of_few_is_no_failing_soak():
     assert not failing(np.array([], int), np.array([])).any()
 
 
-def test_spoilt_windows_say_nothing_of_what_is_unanswered(tmp_path):
+def test_invalid_windows_say_nothing_of_incomplete_requests(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
     synthetic_files.leave_unanswered(folder, 0.5, last=1)  # that window is invalid
     _, unanswered = unanswered_of(folder)
@@ -636,7 +636,7 @@ def test_a_lost_repeat_of_a_dedicated_peak_leaves_the_ratio_open_above():
     made = synthetic.records(repeated(3), mixes=[(1, 1)], holds=())
     for record in made:
         if record["cell"]["cell"] == "cpu1.resnet18.peak.r2":
-            record |= synthetic.spoil(record, "infeasible", "it was lost")
+            record |= synthetic.with_outcome(record, "infeasible", "it was lost")
     row = row_of(synthetic_files.tables_of(made), "savings")
     assert row["ci_high"] == 1 and np.isfinite(row["ci_low"])
 
@@ -654,7 +654,7 @@ def test_certified_is_the_smallest_of_the_repeats_and_none_if_one_has_none():
     twice = [r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1"]
     peak = combine(synthetic.loaded(twice), seed=1)
     assert peak.certified[0] == min(r["certified_scale"] for r in twice)
-    once = [twice[0], synthetic.spoil(twice[1], "uncertified", "no rate passed")]
+    once = [twice[0], synthetic.with_outcome(twice[1], "uncertified", "no rate passed")]
     peak = combine(synthetic.loaded(once), seed=1)
     assert np.isnan(peak.certified[0])
     assert (peak.verdict, peak.reason) == ("uncertified", "repeat 2: no rate passed")
@@ -769,22 +769,22 @@ def steps_of(record, tenants):
     return [step for step in record["steps"] if len(step["tenants"]) == tenants]
 
 
-def spoil_step(step):
+def make_invalid(step):
     step |= {"outcome": "disturbed", "reason": "the host was busy", "seen": {}}
 
 
-def test_a_spoilt_window_takes_no_more_than_its_own_comparisons(tmp_path):
-    found = slowdowns(tmp_path, lambda record: spoil_step(steps_of(record, 2)[0]))
+def test_an_invalid_window_takes_no_more_than_its_own_comparisons(tmp_path):
+    found = slowdowns(tmp_path, lambda record: make_invalid(steps_of(record, 2)[0]))
     assert {pair: row["comparisons"] for pair, row in found.items()} == {
         (SLOW, SLOW): 3, (SLOW, QUICK): 2, (QUICK, SLOW): 2, (QUICK, QUICK): 3
     }  # fmt: skip
     assert {row["verdict"] for row in found.values()} == {"ok"}
 
 
-def test_a_pair_that_was_always_spoilt_is_a_row_that_says_so(tmp_path):
+def test_a_pair_that_was_always_invalid_is_a_row_that_says_so(tmp_path):
     def change(record):
         for step in steps_of(record, 2):
-            spoil_step(step)
+            make_invalid(step)
 
     found = slowdowns(tmp_path, change)
     row = found[SLOW, QUICK]
@@ -956,7 +956,7 @@ def test_of_three_tenants_all_but_the_searched_stay():
 def test_a_search_that_found_nothing_beside_others_still_says_what_they_stayed_at():
     made = synthetic.records(mixes=(), holds=())
     beside = synthetic.background_records(percents=(50,))
-    made += [synthetic.spoil(record, "infeasible", "too slow") for record in beside]
+    made += [synthetic.with_outcome(record, "infeasible", "too slow") for record in beside]
     for row in synthetic_files.tables_of(made)["background"].to_pylist():
         assert (row["verdict"], row["reason"]) == ("infeasible", "too slow")
         assert row["held_share"] == pytest.approx(0.5, rel=0.06)
