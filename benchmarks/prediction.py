@@ -135,16 +135,16 @@ def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
     for first in FIRST:
         case, what = f"{path.stem}, {first} mixes known", "share within the interval of nine of ten"
         for by, claimed in (("", True), (", by their scatter alone", False)):
-            held = [
+            covered = [
                 inside
                 for order in orders
                 for inside in _are_inside(order, first, of_copies, claimed)
             ]
-            if not held:  # a small study, of which so many are all
+            if not covered:  # a small study, of which so many are all
                 continue
             goal = Goal(">=", CONFIDENCE, "ours")
-            named = f"{case}{by} ({len(held)} predictions)"
-            yield Row(BENCHMARK, named, what, float(np.mean(held)), goal=goal)
+            named = f"{case}{by} ({len(covered)} predictions)"
+            yield Row(BENCHMARK, named, what, float(np.mean(covered)), goal=goal)
 
 
 def _even(known: Sequence[Known]) -> dict[frozenset[str], Known]:

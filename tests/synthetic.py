@@ -112,10 +112,10 @@ def records(
         rates = line.base_rps, line.direction_rps
         of_mix = _repeats(truth, rng, everyone, "shared", run, peaks, *rates)
         made += [record | {"weights": list(weights)} for record in of_mix]
-    for held, percent in holds:
-        base = tuple(percent / 100 * peaks[n] if n == held else 0.0 for n in names)
-        direction = tuple(0.0 if n == held else peaks[n] / (len(names) - 1) for n in names)
-        run = Run.hold(held, percent)
+    for background, percent in holds:
+        base = tuple(percent / 100 * peaks[n] if n == background else 0.0 for n in names)
+        direction = tuple(0.0 if n == background else peaks[n] / (len(names) - 1) for n in names)
+        run = Run.hold(background, percent)
         made += _repeats(truth, rng, everyone, "shared", run, peaks, base, direction)
     return made
 
@@ -130,7 +130,9 @@ def background_records(
     made = []
     for searched in everyone:
         runs = [
-            BackgroundRun(name=f"background-{searched}-{n}", searched=searched, held_percent=n)
+            BackgroundRun(
+                name=f"background-{searched}-{n}", searched=searched, background_percent=n
+            )
             for n in percents
         ]
         runs += [
@@ -139,8 +141,8 @@ def background_records(
         ]
         direction = tuple(float(n == searched) * peaks[n] for n in everyone)
         for run in runs:
-            held = run.held_rps(everyone, peaks)
-            base = tuple(held.get(n, 0.0) for n in everyone)
+            background = run.background_rps(everyone, peaks)
+            base = tuple(background.get(n, 0.0) for n in everyone)
             made += _repeats(truth, rng, everyone, "shared", run, peaks, base, direction)
     return made
 

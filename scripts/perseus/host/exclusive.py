@@ -41,7 +41,7 @@ def exclusive(
 
     with ExitStack() as stack:
         for name in sorted(set(names)):
-            stack.enter_context(_held(name, owner, say_once, folder))
+            stack.enter_context(_exclusive(name, owner, say_once, folder))
         yield
 
 
@@ -56,7 +56,7 @@ def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[
 
 
 @contextmanager
-def _held(name: str, owner: str, say: Callable[[str], None], folder: Path) -> Iterator[None]:
+def _exclusive(name: str, owner: str, say: Callable[[str], None], folder: Path) -> Iterator[None]:
     path = folder / f"{name}.lock"
     while True:
         with _opened(path) as descriptor:

@@ -103,16 +103,16 @@ def short(row: pd.Series) -> str:
     if row["kind"] == "mix":
         # Of some of many tenants, the names say more than ones among zeros.
         return str(row["mix"]) if "0" in each else f"mix {weights}"
-    searched, _, held = str(row["mix"]).partition(" beside ")
-    names, _, at = held.partition(" held at ")
-    return held if few(names) == names else f"{searched} beside {few(names)} at {at}"
+    searched, _, background = str(row["mix"]).partition(" beside ")
+    names, _, at = background.partition(" held at ")
+    return background if few(names) == names else f"{searched} beside {few(names)} at {at}"
 
 
-def few(held: str) -> str:
+def few(tenants: str) -> str:
     """Names of tenants joined by plus signs; "the others" if there are many."""
-    names = held.split(" + ")
-    is_short = len(names) <= MAX_BACKGROUND_NAMED and len(held) <= MAX_BACKGROUND_CHARACTERS
-    return held if len(names) == 1 or is_short else "the others"
+    names = tenants.split(" + ")
+    is_short = len(names) <= MAX_BACKGROUND_NAMED and len(tenants) <= MAX_BACKGROUND_CHARACTERS
+    return tenants if len(names) == 1 or is_short else "the others"
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:

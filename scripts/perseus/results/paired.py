@@ -60,7 +60,7 @@ OVERSAMPLED = 8
 """Draws of the prior for each that is kept."""
 
 LEAST = 1e-6
-"""Part of the searched scale that is left where tenants that are held take all there is."""
+"""Part of the searched scale that is left if background load takes the whole server."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
@@ -199,9 +199,9 @@ def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPe
     loaded = peak.loaded
 
     def multiple(of: Floats | float, capacity_rps: Floats) -> Floats:
-        held = (base[loaded] / capacity_rps).sum(axis=-1)
+        background = (base[loaded] / capacity_rps).sum(axis=-1)
         rises = (above[loaded] / capacity_rps).sum(axis=-1)
-        return np.maximum((of - held) / rises, LEAST)
+        return np.maximum((of - background) / rises, LEAST)
 
     value = float(multiple(ratio.value, capacity))
     draws = multiple(ratio.draws, capacity_draws)

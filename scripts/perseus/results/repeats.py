@@ -223,10 +223,10 @@ class RepeatedPeak:
         if run.line == "mix":
             pairs = zip(names, self.weights, strict=True)
             return " : ".join(f"{name} {weight}" for name, weight in pairs if weight)
-        stay = run.held_among(self.tenants)
-        held = [name for name, own in zip(names, self.tenants, strict=True) if own in stay]
-        others = " + ".join(name for name in names if name not in held)
-        return f"{others} beside {' + '.join(held)} held at {run.held_at}"
+        constant = run.background_tenants(self.tenants)
+        background = [n for n, own in zip(names, self.tenants, strict=True) if own in constant]
+        others = " + ".join(name for name in names if name not in background)
+        return f"{others} beside {' + '.join(background)} held at {run.background_at}"
 
     @property
     def verdict(self) -> str:

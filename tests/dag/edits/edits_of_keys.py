@@ -344,7 +344,7 @@ GROUPS = {
         ),
     ),
     "track": Group({}, rows({"track.mlflow": "http://127.0.0.1:5000"}, run={("track",)})),
-    "a tenant that is held": Group(
+    "a tenant at a constant rate": Group(
         {
             "scenarios.experiments": [
                 {"kind": "peak", "hold": RESNET, "percents_of_peak": [20]},

@@ -1,4 +1,4 @@
-"""Every tenant beside every other: at which rates, the cost of invalid windows, and what ends it."""
+"""Every tenant beside every other: its rates, the cost of invalid windows, and what ends it."""
 
 from __future__ import annotations
 

@@ -218,8 +218,8 @@ def test_what_few_requests_leave_undecided_is_not_infeasible():
 
 def test_the_search_ends_where_windows_would_have_too_few_requests_or_others_stay():
     slow = search(1, deterministic(0.005), Sla(latency_ms=4), start=120)
-    held = LoadLine((230.0, 0.0), (0.0, 169.0))
-    stays = search_two(5, [deterministic(0.005)] * 2, held, [MM1_SLA] * 2)
+    beside = LoadLine((230.0, 0.0), (0.0, 169.0))
+    stays = search_two(5, [deterministic(0.005)] * 2, beside, [MM1_SLA] * 2)
     for peak, least in ((slow, 0.4), (stays, 0.5 / 30)):
         tried = [window.scale for window in peak.windows if window.on_the_line]
         assert peak.outcome is Outcome.INFEASIBLE and min(tried) >= least
@@ -361,7 +361,7 @@ def test_a_tenant_that_breaks_its_sla_fails_the_point_for_all():
     assert strict.estimate < 0.5 * lenient.estimate
 
 
-def test_a_held_tenant_keeps_its_rate_while_the_other_rises():
+def test_a_background_tenant_keeps_its_rate_while_the_other_rises():
     line = LoadLine((60.0, 0.0), (0.0, 169.0))
     peak = search_two(4, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2)
     on_the_line = [window for window in peak.windows if window.on_the_line]

@@ -389,9 +389,11 @@ def test_each_searched_tenant_has_its_rates_and_its_shares_side_by_side():
     absolute, normalised = drawn.axes[:2]
     slow, quick = synthetic.TRUTH.capacities
     assert absolute.get_title(loc="left") == f"cpu1.shared: {slow} beside {quick}"
-    assert normalised.get_xlabel() == "held / dedicated peak"
+    assert normalised.get_xlabel() == "background load / dedicated peak"
     (x, y), *_ = (line.get_data() for line in absolute.lines if len(line.get_xdata()) == 4)
-    assert list(x) == sorted(x) and all(np.diff(y) < 0)  # the more is held, the less is left
+    assert list(x) == sorted(x) and all(
+        np.diff(y) < 0
+    )  # the more background load, the lower the peak
     straight = normalised.lines[0]
     assert list(straight.get_xdata()) == [0, 1] and list(straight.get_ydata()) == [1, 0]
 

@@ -429,50 +429,61 @@ OF_LOOPS = {
     ),
 }
 
-HELD = {"load_line": "b-50", "searched": "a", "held": "b", "held_at": "50 % of its peak"}
-HELD |= {"peak_rps": 40.0, "share": 0.4, "share_low": 0.3, "share_high": 0.5, "held_share": 0.5}
-HELD |= {"sharing_ratio": 0.9, "sharing_ratio_low": 0.8, "sharing_ratio_high": 1.1}
+BACKGROUND = {
+    "load_line": "b-50",
+    "searched": "a",
+    "background_tenants": "b",
+    "background_at": "50 % of its peak",
+}
+BACKGROUND |= {
+    "peak_rps": 40.0,
+    "share": 0.4,
+    "share_low": 0.3,
+    "share_high": 0.5,
+    "background_share": 0.5,
+}
+BACKGROUND |= {"sharing_ratio": 0.9, "sharing_ratio_low": 0.8, "sharing_ratio_high": 1.1}
 GAIN = {"sharing_ratio": 1.2, "sharing_ratio_low": 1.1, "sharing_ratio_high": 1.3}
 LOSS = {"sharing_ratio": 0.7, "sharing_ratio_low": 0.6, "sharing_ratio_high": 0.8}
 UNHELD = dict.fromkeys(GAIN) | {"verdict": "failed", "reason": "the server died"}
 
 OF_BACKGROUNDS = {
     "The data do not show whether cpu1 gains with other tenants at fixed rates": (
-        study("background", HELD),
-        study("background", HELD | GAIN),
+        study("background", BACKGROUND),
+        study("background", BACKGROUND | GAIN),
     ),
     "cpu1 carries more than dedicated servers with other tenants at fixed rates": (
-        study("background", HELD | GAIN),
-        study("background", HELD | GAIN, HELD | {"load_line": "b-25"}),
+        study("background", BACKGROUND | GAIN),
+        study("background", BACKGROUND | GAIN, BACKGROUND | {"load_line": "b-25"}),
     ),
     "cpu1 carries less than dedicated servers with other tenants at fixed rates": (
-        study("background", HELD | LOSS),
-        study("background", HELD),
+        study("background", BACKGROUND | LOSS),
+        study("background", BACKGROUND),
     ),
     "cpu1 (cpu1.s) carries more than dedicated servers with other tenants at fixed rates": (
-        study("background", HELD | GAIN, HELD | LOSS | {"scenario": "cpu1.t"}),
-        study("background", HELD | GAIN, HELD | GAIN | {"load_line": "b-25"}),
+        study("background", BACKGROUND | GAIN, BACKGROUND | LOSS | {"scenario": "cpu1.t"}),
+        study("background", BACKGROUND | GAIN, BACKGROUND | GAIN | {"load_line": "b-25"}),
     ),
     "Beside b (50 % of its peak) a reaches 40.0 requests/s, 0.40 (0.30 to 0.50) of its peak alone;"
     " together 0.90 (0.80 to 1.10) of dedicated servers.": (
-        study("background", HELD),
-        study("background", HELD | LOSS),
+        study("background", BACKGROUND),
+        study("background", BACKGROUND | LOSS),
     ),
     "The table lists the others.": (
-        study("background", *(HELD | {"load_line": f"b-{i}"} for i in range(7))),
-        study("background", *(HELD | {"load_line": f"b-{i}"} for i in range(6))),
+        study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(7))),
+        study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(6))),
     ),
     "with other tenants at fixed rates (of 2 load lines 1 have an estimate)": (
-        study("background", HELD | GAIN, HELD | UNHELD | {"load_line": "b-25"}),
-        study("background", HELD | GAIN),
+        study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
+        study("background", BACKGROUND | GAIN),
     ),
     "There is no estimate for a beside b (50 % of its peak): the server died.": (
-        study("background", HELD | GAIN, HELD | UNHELD | {"load_line": "b-25"}),
-        study("background", HELD),
+        study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
+        study("background", BACKGROUND),
     ),
     "The capacity of cpu1 with other tenants at fixed rates is not known the server died.": (
-        study("background", HELD | UNHELD),
-        study("background", HELD),
+        study("background", BACKGROUND | UNHELD),
+        study("background", BACKGROUND),
     ),
 }
 

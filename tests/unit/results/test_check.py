@@ -114,8 +114,8 @@ PLANTED = {
         "broken rule: the shares of the proportion add up to 100 %",
     ),
     "shares of a mix that do not add up": (
-        ("background", {}, {"held_share": lambda row: 1.01 * row["held_share"]}),
-        "broken rule: sharing_ratio = share + held_share (",
+        ("background", {}, {"background_share": lambda row: 1.01 * row["background_share"]}),
+        "broken rule: sharing_ratio = share + background_share (",
     ),
     "a tenant's rate that its load line has not": (
         ("tenants", MIX, {"rate_rps": lambda row: 0.99 * row["rate_rps"]}),

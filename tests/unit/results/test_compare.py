@@ -216,7 +216,7 @@ def with_aa(source, deviation, floor=0.05, server="cpu1"):
 
 
 @pytest.mark.parametrize("where", [["base"], ["new"], ["base", "new"]])
-def test_what_was_predicted_is_held_against_nothing(tmp_path, where):
+def test_predictions_are_compared_with_nothing(tmp_path, where):
     """A prediction rests on other load lines, which are compared themselves."""
 
     def made(name, seed):
@@ -242,7 +242,7 @@ def test_repeats_of_a_prediction_tell_nothing_of_the_host(studies):
     assert not list(repeated_peaks(replace(source, records=tuple(predicted))))
 
 
-def test_each_server_is_held_against_its_own_noise(tmp_path):
+def test_each_server_is_compared_with_its_own_noise(tmp_path):
     """A server that wanders by 10 % is no reason to doubt a quiet one, nor the other way round."""
     prices = dict.fromkeys(("cpu1", "noisy"), synthetic.PRICE)
     task = synthetic.TASK.model_copy(update={"prices": prices})
@@ -459,7 +459,7 @@ def test_without_records_the_intervals_of_the_tables_tell(studies, tmp_path):
     assert peaks["ratio"].to_numpy() == pytest.approx(1.3, rel=0.1)
 
 
-def test_single_repeats_without_records_are_held_against_the_noise_of_the_host(tmp_path):
+def test_single_repeats_without_records_are_compared_with_the_noise_of_the_host(tmp_path):
     """Their intervals in the tables know the errors of searches alone."""
     deviation = 0.07
     truth = replace(TRUTH, repeats=1, between=deviation, within=0.01, bootstraps=50)

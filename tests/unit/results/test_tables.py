@@ -55,7 +55,7 @@ def two_presets():
     return {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
 
 
-def test_a_line_is_held_against_dedicated_peaks_of_its_own_preset(two_presets):
+def test_a_line_is_compared_with_dedicated_peaks_of_its_own_preset(two_presets):
     """Against the others, which were measured on a slower server, it would be twice as good."""
     savings = two_presets["savings"]
     assert set(zip(savings["scenario"], savings["preset"], strict=True)) == {
@@ -467,8 +467,8 @@ def test_what_a_remote_server_holds_is_unknown(tmp_path):
         reading |= {"memory_bytes": None, "open_files": None}
     write_json(folder / "record.json", record)
     made = table_of("soak", folder).set_index("quantity")
-    held = made.loc[["memory", "open files"]]
-    assert set(held["windows"]) == {0} and held["level"].isna().all()
+    resources = made.loc[["memory", "open files"]]
+    assert set(resources["windows"]) == {0} and resources["level"].isna().all()
     assert set(made.loc["p50", "drift"]) == {"steady"}
 
 
@@ -896,13 +896,13 @@ def test_a_tenant_beside_others_that_stay_has_a_row_per_cell_and_the_truth(besid
     assert (found["verdict"] == "ok").all()
     for row in found.to_dict("records"):
         other = QUICK if row["searched"] == SLOW else SLOW
-        assert row["held"] == other
-        held = row["held_rps"] / synthetic.TRUTH.capacities[other]
-        assert row["held_share"] == pytest.approx(held, rel=0.06)
-        share = synthetic.TRUTH.gain - held
+        assert row["background_tenants"] == other
+        background = row["background_rps"] / synthetic.TRUTH.capacities[other]
+        assert row["background_share"] == pytest.approx(background, rel=0.06)
+        share = synthetic.TRUTH.gain - background
         assert row["share"] == pytest.approx(share, rel=0.1)
         assert row["share_low"] < row["share"] < row["share_high"]
-        assert row["share"] + row["held_share"] == pytest.approx(row["sharing_ratio"])
+        assert row["share"] + row["background_share"] == pytest.approx(row["sharing_ratio"])
         assert row["dedicated_low_rps"] < row["dedicated_rps"] < row["dedicated_high_rps"]
         assert row["peak_low_rps"] < row["peak_rps"] < row["peak_high_rps"]
         assert row["certified_rps"] == pytest.approx(0.9 * row["estimate_rps"])
@@ -935,7 +935,7 @@ def test_shares_are_of_dedicated_peaks_at_the_speed_of_the_cell():
     plain = [row["peak_rps"] / row["dedicated_rps"] for row in rows]
     assert max(abs(row["share"] / each - 1) for row, each in zip(rows, plain, strict=True)) > 0.1
     for row in rows:
-        assert row["share"] + row["held_share"] == pytest.approx(row["sharing_ratio"])
+        assert row["share"] + row["background_share"] == pytest.approx(row["sharing_ratio"])
 
 
 def test_of_three_tenants_all_but_the_searched_stay():
@@ -945,11 +945,11 @@ def test_of_three_tenants_all_but_the_searched_stay():
     rows = synthetic_files.tables_of(made)["background"].to_pylist()
     found = {row["load_line"]: row for row in rows}
     row = found["background-b-20"]
-    assert (row["held"], row["held_at"]) == ("a + c", "20 %")
-    assert row["held_rps"] == pytest.approx(0.2 * 80)
-    assert row["held_share"] == pytest.approx(0.4, rel=0.1)
+    assert (row["background_tenants"], row["background_at"]) == ("a + c", "20 %")
+    assert row["background_rps"] == pytest.approx(0.2 * 80)
+    assert row["background_share"] == pytest.approx(0.4, rel=0.1)
     row = found["background-b-at-0"]
-    assert (row["held_at"], row["held_rps"]) == ("9, 5 requests/s", 14)
+    assert (row["background_at"], row["background_rps"]) == ("9, 5 requests/s", 14)
     assert row["share"] == pytest.approx(1.25 - 9 / 30 - 5 / 50, rel=0.15)
 
 
@@ -959,7 +959,7 @@ def test_a_search_that_found_nothing_beside_others_still_says_what_they_stayed_a
     made += [synthetic.with_outcome(record, "infeasible", "too slow") for record in beside]
     for row in synthetic_files.tables_of(made)["background"].to_pylist():
         assert (row["verdict"], row["reason"]) == ("infeasible", "too slow")
-        assert row["held_share"] == pytest.approx(0.5, rel=0.06)
+        assert row["background_share"] == pytest.approx(0.5, rel=0.06)
         assert row["peak_rps"] is row["share"] is row["sharing_ratio"] is None
 
 
@@ -967,4 +967,4 @@ def test_without_dedicated_peaks_there_are_no_shares():
     beside = synthetic.background_records(percents=(50,))
     for row in synthetic_files.tables_of(beside)["background"].to_pylist():
         assert row["peak_rps"] > 0
-        assert row["dedicated_rps"] is row["share"] is row["held_share"] is None
+        assert row["dedicated_rps"] is row["share"] is row["background_share"] is None

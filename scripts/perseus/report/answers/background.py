@@ -30,7 +30,8 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
         return Answer("unknown", headline, reasons(rows), behind)
     missing = lines[lines["sharing_ratio"].isna()]
     without = (
-        f"There is no estimate for {row['searched']} beside {row['held']} ({row['held_at']}):"
+        f"There is no estimate for {row['searched']} beside {row['background_tenants']}"
+        f" ({row['background_at']}):"
         f" {row['reason']}."
         for _, row in missing.iterrows()
     )
@@ -58,7 +59,7 @@ def _of_line(row: pd.Series) -> str:
     share = interval(row["share_low"], row["share_high"], times)
     ratio = interval(row["sharing_ratio_low"], row["sharing_ratio_high"], times)
     return (
-        f"Beside {row['held']} ({row['held_at']}) {row['searched']} reaches"
+        f"Beside {row['background_tenants']} ({row['background_at']}) {row['searched']} reaches"
         f" {significant(row['peak_rps'])} requests/s, {times(row['share'])}{share} of its peak"
         f" alone; together {times(row['sharing_ratio'])}{ratio} of dedicated servers."
     )
