@@ -256,9 +256,9 @@ def write_soak(results: Path) -> Path:
     return _write_cell(results, synthetic.soak_record(), rows)
 
 
-def leave_unanswered(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:
+def fail_requests(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:
     """Rewrite the windows of a soak, so that from `first` to before `last` this share of each
-    one's requests was answered with an error."""
+    one's requests failed with an error."""
     rows = pq.read_table(folder / "windows.parquet").to_pylist()
     for row in rows:
         if first <= row["window"] and (last is None or row["window"] < last):

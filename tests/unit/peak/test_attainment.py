@@ -117,8 +117,8 @@ def test_a_recovery_that_is_not_over_at_the_end_is_infinite():
     (burst,) = recoveries(of, START_NS, by_second(of, 20).back(SLA))
     assert burst.recovery_s == np.inf
     crowd_s = np.sort([*np.arange(0, 20, 0.5), *(10 + np.arange(1, 40) / 40)])
-    unanswered = requests(crowd_s, np.full(len(crowd_s), np.inf))
-    assert recoveries(unanswered, START_NS, np.ones(20, bool))[0].recovery_s == np.inf
+    lost = requests(crowd_s, np.full(len(crowd_s), np.inf))
+    assert recoveries(lost, START_NS, np.ones(20, bool))[0].recovery_s == np.inf
 
 
 def test_after_a_burst_at_the_very_end_the_backlog_alone_tells():

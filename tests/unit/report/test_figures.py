@@ -575,19 +575,19 @@ def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(st
         assert len(drawn.axes[0].lines) == (8 if cell == soaked else 0)
 
 
-def test_what_a_soak_left_unanswered_is_drawn(study, tmp_path):
+def test_failed_requests_of_a_soak_are_drawn(study, tmp_path):
     cell = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(cell, 0.3, first=40)
+    synthetic_files.fail_requests(cell, 0.3, first=40)
     results = FigureData(frames_with(study, [cell], "soak"), (cell,))
     drawn = figure_of("soak", results)
-    latency, _, _, unanswered = drawn.axes
+    latency, _, _, failed = drawn.axes
     # of each tenant's percentile the windows that are infinite, along the upper edge
     marked = [line for line in latency.lines if line.get_marker() == "^"]
     assert [len(line.get_xdata()) for line in marked] == [20, 20]
     assert {y for line in marked for y in line.get_ydata()} == {1.0}
     assert "infinite" in [text.get_text() for text in drawn.legends[0].get_texts()]
-    assert unanswered.get_ylabel() == "unanswered (%)"
-    assert [max(line.get_ydata()) for line in unanswered.lines[::2]] == pytest.approx(
+    assert failed.get_ylabel() == "failed requests (%)"
+    assert [max(line.get_ydata()) for line in failed.lines[::2]] == pytest.approx(
         [30.0, 30.0], rel=0.01
     )
     values = data_of("soak", results)

@@ -239,13 +239,13 @@ MEMORY = LATENCY | {"tenant": None, "quantity": "memory", "unit": "MB"}
 LEAK = MEMORY | {"drift": "grows", "per_hour": 12.0, "low_per_hour": 10.0, "high_per_hour": 14.0}
 UNSEEN = {"windows": 0, "drift": "too short to tell"}
 DIED = {"reason": "the server died"}
-ANSWERED = LATENCY | {"quantity": "unanswered requests", "unit": "%", "level": 0.0}
-ANSWERED |= {"requests": 42_000, "unanswered": 0}
-FEW = ANSWERED | {"unanswered": 42, "level": 0.1}
-MANY = ANSWERED | {"unanswered": 4200, "failing_from_hours": 2.6, "drift": "too short to tell"}
+ANSWERED = LATENCY | {"quantity": "failed requests", "unit": "%", "level": 0.0}
+ANSWERED |= {"requests": 42_000, "failed_requests": 0}
+FEW = ANSWERED | {"failed_requests": 42, "level": 0.1}
+MANY = ANSWERED | {"failed_requests": 4200, "failing_from_hours": 2.6, "drift": "too short to tell"}
 INFINITE = LATENCY | {"drift": "infinite at times"}
 SMALL = {"per_hour": 0.1, "low_per_hour": 0.05, "high_per_hour": 0.15}
-LATE = FEW | {"unanswered": 210, "failing_from_hours": 3.8}
+LATE = FEW | {"failed_requests": 210, "failing_from_hours": 3.8}
 STEADY = study("soak", LATENCY, ANSWERED, MEMORY)
 
 OF_SOAKS = {
@@ -269,30 +269,30 @@ OF_SOAKS = {
         study("soak", LATENCY | {"drift": "too short to tell"}),
         study("soak", LATENCY, MEMORY | UNSEEN),
     ),
-    "On cpu1 requests of a went unanswered within 3.90 h Of a's requests 10.0 % went unanswered"
+    "On cpu1 requests of a failed within 3.90 h Of a's requests 10.0 % failed"
     " (4200 of 42000), over 1 % from 2.60 h on.": (
         study("soak", INFINITE, MANY, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
-    "On cpu1 requests of a and b went unanswered within 3.90 h": (
+    "On cpu1 requests of a and b failed within 3.90 h": (
         study("soak", MANY, LEAK, MANY | {"tenant": "b"}),
         study("soak", MANY, LEAK, FEW | {"tenant": "b"}),
     ),
-    "nothing grows on cpu1 Of a's requests 0.100 % went unanswered (42 of 42000).": (
+    "nothing grows on cpu1 Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", LATENCY, FEW, MEMORY),
         STEADY,
     ),
-    "On cpu1 something grows within 3.90 h: unanswered requests of a unanswered requests of a: from"
+    "On cpu1 something grows within 3.90 h: failed requests of a failed requests of a: from"
     " 0.100 % by 0.100 % per hour (0.0500 to 0.150).": (
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
     "On cpu1 the data do not show whether this grows; it was infinite at times within 3.90 h:"
-    " p95 of a Of a's requests 0.100 % went unanswered (42 of 42000).": (
+    " p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", INFINITE, FEW, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
-    "Of a's requests 0.500 % went unanswered (210 of 42000), over 1 % from 3.80 h on.": (
+    "Of a's requests 0.500 % failed (210 of 42000), over 1 % from 3.80 h on.": (
         study("soak", LATENCY, LATE),
         study("soak", LATENCY, FEW),
     ),
@@ -569,10 +569,10 @@ def test_a_study_of_one_kind_has_an_answer_and_leads_to_its_table(kind, tmp_path
 
 def test_a_soak_with_errors_in_its_last_third_is_a_no(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.3, first=40)
+    synthetic_files.fail_requests(folder, 0.3, first=40)
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, [folder], []))
     (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
-    assert answer.kind == "no" and "went unanswered" in answer.headline
+    assert answer.kind == "no" and "failed" in answer.headline
     assert "over 1 % from 0.675 h on" in " ".join(answer.sentences)
 
 

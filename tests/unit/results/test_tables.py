@@ -327,7 +327,7 @@ def test_phases_that_were_not_measured_have_the_verdict_of_their_cell(tmp_path):
 
 def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     found = pd.read_parquet(results / "tables/soak.parquet")
-    of_tenant = ["p50", "p95", "unanswered requests"]
+    of_tenant = ["p50", "p95", "failed requests"]
     assert list(found["quantity"]) == of_tenant * 2 + ["memory", "open files"]
     assert list(found["tenant"].isna()) == [False] * 6 + [True] * 2
     memory, files = found.iloc[6], found.iloc[7]
@@ -343,14 +343,14 @@ def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     assert (latency["level"] < 1000).all()
 
 
-def test_a_soak_that_answers_all_has_no_unanswered_requests(results):
+def test_a_soak_that_answers_all_has_no_failed_requests(results):
     found = pd.read_parquet(results / "tables/soak.parquet").set_index("quantity")
-    unanswered = found.loc["unanswered requests"]
-    assert set(unanswered["drift"]) == {"steady"} and set(unanswered["unit"]) == {"%"}
-    assert (unanswered[["level", "per_hour", "unanswered"]] == 0).all(axis=None)
-    assert unanswered["failing_from_hours"].isna().all() and (unanswered["requests"] > 0).all()
-    others = found.drop("unanswered requests")
-    assert others[["requests", "unanswered", "failing_from_hours"]].isna().all(axis=None)
+    failed_rows = found.loc["failed requests"]
+    assert set(failed_rows["drift"]) == {"steady"} and set(failed_rows["unit"]) == {"%"}
+    assert (failed_rows[["level", "per_hour", "failed_requests"]] == 0).all(axis=None)
+    assert failed_rows["failing_from_hours"].isna().all() and (failed_rows["requests"] > 0).all()
+    others = found.drop("failed requests")
+    assert others[["requests", "failed_requests", "failing_from_hours"]].isna().all(axis=None)
 
 
 def test_a_soak_says_how_many_requests_missed_the_sla_in_windows_that_count(tmp_path):
@@ -367,56 +367,56 @@ def test_a_soak_says_how_many_requests_missed_the_sla_in_windows_that_count(tmp_
     assert made.drop("p95")[["exceedance", "allowed"]].isna().all(axis=None)
 
 
-def unanswered_of(folder):
-    """The rows of the table by quantity, and those of what went unanswered."""
+def failed_requests_of(folder):
+    """The rows of the table by quantity, and those of failed requests."""
     made = table_of("soak", folder).set_index("quantity")
-    return made, made.loc["unanswered requests"]
+    return made, made.loc["failed requests"]
 
 
-def test_what_is_unanswered_in_the_last_third_of_a_soak_is_told(tmp_path):
+def test_requests_that_fail_in_the_last_third_of_a_soak_are_told(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.3, first=40)
-    made, unanswered = unanswered_of(folder)
+    synthetic_files.fail_requests(folder, 0.3, first=40)
+    made, failed_rows = failed_requests_of(folder)
     assert set(made.loc["p95", "drift"]) == {"infinite at times"}
     assert set(made.loc["p50", "drift"]) == {"steady"}
     assert set(made.loc["p95", "windows"]) == {59} and np.isfinite(made.loc["p95", "level"]).all()
-    assert not set(unanswered["drift"]) & {"steady", "falls"}
-    assert list(unanswered["unanswered"] / unanswered["requests"]) == pytest.approx(
+    assert not set(failed_rows["drift"]) & {"steady", "falls"}
+    assert list(failed_rows["failed_requests"] / failed_rows["requests"]) == pytest.approx(
         [0.3 * 20 / 59] * 2, rel=0.01
     )
     # from the start of the first window to the middle of the 41st
-    assert list(unanswered["failing_from_hours"]) == pytest.approx([40.5 / 60] * 2)
+    assert list(failed_rows["failing_from_hours"]) == pytest.approx([40.5 / 60] * 2)
 
 
-def test_what_is_ever_more_unanswered_grows(tmp_path):
+def test_a_growing_share_of_failed_requests_grows(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
     for window in range(1, 60):
-        synthetic_files.leave_unanswered(folder, 0.0005 * window, window, window + 1)
-    made, unanswered = unanswered_of(folder)
-    assert set(unanswered["drift"]) == {"grows"}
-    assert list(unanswered["per_hour"]) == pytest.approx([3.0] * 2, rel=0.05)
+        synthetic_files.fail_requests(folder, 0.0005 * window, window, window + 1)
+    made, failed_rows = failed_requests_of(folder)
+    assert set(failed_rows["drift"]) == {"grows"}
+    assert list(failed_rows["per_hour"]) == pytest.approx([3.0] * 2, rel=0.05)
     assert set(made.loc["p95", "drift"]) == {"steady"}
 
 
-def test_few_that_are_always_unanswered_are_counted_and_steady(tmp_path):
+def test_a_constant_small_share_of_failed_requests_is_counted_and_steady(tmp_path):
     """One in a thousand, as errors come: independently of each other."""
     folder, requests = synthetic_files.write_soak(tmp_path), 338  # of each window
     for window, failed in enumerate(np.random.default_rng(0).binomial(requests, 0.001, 60)):
-        synthetic_files.leave_unanswered(folder, failed / requests, window, window + 1)
-    _, unanswered = unanswered_of(folder)
-    assert set(unanswered["drift"]) == {"steady"} and set(unanswered["unanswered"]) == {21}
-    assert list(unanswered["level"]) == pytest.approx([0.1] * 2, abs=0.05)
-    assert unanswered["failing_from_hours"].isna().all()
+        synthetic_files.fail_requests(folder, failed / requests, window, window + 1)
+    _, failed_rows = failed_requests_of(folder)
+    assert set(failed_rows["drift"]) == {"steady"} and set(failed_rows["failed_requests"]) == {21}
+    assert list(failed_rows["level"]) == pytest.approx([0.1] * 2, abs=0.05)
+    assert failed_rows["failing_from_hours"].isna().all()
 
 
 def test_a_percentile_that_was_infinite_in_each_window_of_a_soak_has_windows(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.5)
-    made, unanswered = unanswered_of(folder)
+    synthetic_files.fail_requests(folder, 0.5)
+    made, failed_rows = failed_requests_of(folder)
     assert set(made.loc["p95", "drift"]) == {"infinite at times"}
     assert set(made.loc["p95", "windows"]) == {59} and made.loc["p95", "level"].isna().all()
-    assert set(unanswered["drift"]) == {"steady"}
-    assert list(unanswered["level"]) == pytest.approx([50.0] * 2, rel=0.01)
+    assert set(failed_rows["drift"]) == {"steady"}
+    assert list(failed_rows["level"]) == pytest.approx([50.0] * 2, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -430,21 +430,21 @@ def test_a_percentile_that_was_infinite_in_each_window_of_a_soak_has_windows(tmp
         ([60, 60, 60, 60, 60, 60], 0),
     ],
 )
-def test_a_soak_fails_from_where_on_over_one_percent_is_unanswered(lost, first):
+def test_a_soak_fails_from_where_on_over_one_percent_of_requests_fail(lost, first):
     windows = failing(np.full(6, 3333), np.array(lost, float))
     assert next(iter(np.flatnonzero(windows)), None) == first
 
 
-def test_one_unanswered_request_of_few_is_no_failing_soak():
+def test_one_failed_request_of_few_is_no_failing_soak():
     assert not failing(np.full(60, 10), np.eye(60)[-1]).any()
     assert not failing(np.array([], int), np.array([])).any()
 
 
-def test_invalid_windows_say_nothing_of_incomplete_requests(tmp_path):
+def test_invalid_windows_say_nothing_of_failed_requests(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.5, last=1)  # that window is invalid
-    _, unanswered = unanswered_of(folder)
-    assert (unanswered["unanswered"] == 0).all() and (unanswered["requests"] > 0).all()
+    synthetic_files.fail_requests(folder, 0.5, last=1)  # that window is invalid
+    _, failed_rows = failed_requests_of(folder)
+    assert (failed_rows["failed_requests"] == 0).all() and (failed_rows["requests"] > 0).all()
 
 
 def test_a_soak_that_was_blocked_keeps_its_rows(tmp_path):

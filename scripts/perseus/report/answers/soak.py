@@ -42,12 +42,12 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     missed = seen[seen["exceedance"] > seen["allowed"]]
     more = (
         *(_missed(row) for _, row in missed.iterrows()),
-        *(_lost(row) for _, row in seen[seen["unanswered"] > 0].iterrows()),
+        *(_failed_requests(row) for _, row in seen[seen["failed_requests"] > 0].iterrows()),
         *more,
     )
     failed = seen[seen["failing_from_hours"].notna()]
     if len(failed):
-        headline = f"On {on} requests of {who(failed)} went unanswered within {_hours(failed)}"
+        headline = f"On {on} requests of {who(failed)} failed within {_hours(failed)}"
         return Answer("no", headline, (*slopes, *more), behind)
     if len(grows := found["grows"]):
         headline = f"On {on} something grows within {_hours(grows)}: {_named(grows)}"
@@ -101,11 +101,12 @@ def _missed(row: pd.Series) -> str:
     )
 
 
-def _lost(row: pd.Series) -> str:
-    """Number of a tenant's requests without a response, and since when there are too many."""
-    share, start = row["unanswered"] / row["requests"], row["failing_from_hours"]
+def _failed_requests(row: pd.Series) -> str:
+    """Number of a tenant's failed requests, and since when there are too many."""
+    share, start = row["failed_requests"] / row["requests"], row["failing_from_hours"]
     since = f", over {MOST:g} % from {significant(start)} h on"
     return (
-        f"Of {row['tenant']}'s requests {significant(100 * share)} % went unanswered"
-        f" ({row['unanswered']:.0f} of {row['requests']:.0f}){since if pd.notna(start) else ''}."
+        f"Of {row['tenant']}'s requests {significant(100 * share)} % failed"
+        f" ({row['failed_requests']:.0f} of {row['requests']:.0f})"
+        f"{since if pd.notna(start) else ''}."
     )
