@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from perseus.report.answers.answer import Tables
+from perseus.report.conclusions.conclusion import Tables
 from perseus.report.headline import top_fleets
 from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING, SPOT
 from perseus.study.demand import Demand, Spot

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.answer import Tables
-from perseus.report.answers.over_demand import all_questions
-from perseus.report.answers.to_buy import servers
+from perseus.report.conclusions.conclusion import Tables
+from perseus.report.conclusions.over_demand import all_questions
+from perseus.report.conclusions.servers_to_buy import servers
 from perseus.report.headline import (
     best_saving,
     saving_bounds,
@@ -88,7 +88,7 @@ def _money(tables: Tables) -> Iterator[Card]:
         if best is None:
             saving = saving_range(row["least_saving"], row["most_saving"])
             yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
-        else:  # the answer itself tells what sharing saves below this demand
+        else:  # the conclusion itself tells what sharing saves below this demand
             yield _on_full_servers(best)
         note = f"{servers(row['from_servers'])}, {until}"
         yield Card("USD a month", usd(row["from_usd_per_month"]), note=note)

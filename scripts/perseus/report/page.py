@@ -1,4 +1,4 @@
-"""One HTML file that states the finding of a study first, then the evidence."""
+"""One HTML file that states the conclusion of a study first, then the evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from perseus.host.files import whole
 from perseus.peak.outcome import Outcome
 from perseus.report import charts, configuration, main_tables
-from perseus.report.answers import answers
+from perseus.report.conclusions import conclusions
 from perseus.report.demand_form import demand_form
 from perseus.report.evidence import (
     WINDOW_COLUMNS,
@@ -105,7 +105,7 @@ def render(
             demand=demand_form(tables, task.demand),
             first=first,
             brief=FIRST[first["name"]] if first else "",
-            answers=list(answers(tables)),
+            conclusions=list(conclusions(tables)),
             tables=list(main_tables.tables(tables, evidence)),
             figures=[each for each in figures if each is not first],
             empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],

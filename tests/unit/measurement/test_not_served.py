@@ -15,7 +15,7 @@ from perseus.measurement import measure as frame
 from perseus.measurement.cell import Inputs, Outputs
 from perseus.models.export_errors import export_or_write_error
 from perseus.report import drawing
-from perseus.report.answers import answers
+from perseus.report.conclusions import conclusions
 from perseus.report.figures import FIGURES
 from perseus.results.check import problems
 from perseus.results.records import Record
@@ -106,7 +106,9 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     results = StudyResults.read(synthetic.grid_task(factors), folders, [])
     found = synthetic_files.all_tables(results)
     assert problems(found, {}) == []
-    said = [each.headline for each in answers({n: table.to_pandas() for n, table in found.items()})]
+    said = [
+        each.headline for each in conclusions({n: table.to_pandas() for n, table in found.items()})
+    ]
     # Of mixes without a model it is known that they cannot be served, of others how they ended.
     assert sum("not known" in headline for headline in said) == 7, said
     assert sum("How long a fresh" in headline for headline in said) == 1, said

@@ -1,11 +1,11 @@
-"""What is said of tables, and which sentences the code of an answer has."""
+"""What is said of tables, and which sentences the code of an conclusion has."""
 
 import ast
 import re
 from pathlib import Path
 
 from perseus.host import parquet
-from perseus.report.answers import answers
+from perseus.report.conclusions import conclusions
 from perseus.results.tables import TABLES, module_of
 
 
@@ -21,7 +21,7 @@ def tables_of(rows):
 
 def said(tables):
     """All that is answered, as one text; what is summed up, too."""
-    each = [part for answer in answers(tables) for part in (answer, *answer.parts)]
+    each = [part for conclusion in conclusions(tables) for part in (conclusion, *conclusion.parts)]
     return " ".join(text for part in each for text in (part.headline, *part.sentences))
 
 

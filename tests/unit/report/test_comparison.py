@@ -228,18 +228,18 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 def test_the_page_answers_in_one_sentence(found, sources):
     same = compare(sources["base"], sources["base"], 200)
     slower = "8 of 13 compared values got worse; the others show no difference."
-    assert sentences.answer(found["slower"]) == slower
+    assert sentences.conclusion(found["slower"]) == slower
     assert re.fullmatch(
-        r"None of \d+ compared values shows a difference .*", sentences.answer(same)
+        r"None of \d+ compared values shows a difference .*", sentences.conclusion(same)
     )
     nothing = replace(same, judged=())
-    assert sentences.answer(nothing) == "Nothing in these two studies can be compared."
+    assert sentences.conclusion(nothing) == "Nothing in these two studies can be compared."
     faster = compare(sources["slower"], sources["base"], 200)
-    assert re.fullmatch(r"\d of \d+ compared values got better; .*", sentences.answer(faster))
+    assert re.fullmatch(r"\d of \d+ compared values got better; .*", sentences.conclusion(faster))
     both = replace(same, judged=(*found["slower"].judged, *faster.judged))
-    assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", sentences.answer(both))
+    assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", sentences.conclusion(both))
     for each in (found["slower"], same, nothing, faster, both):
-        assert headline.word_count(sentences.answer(each)) <= headline.MAX_WORDS
+        assert headline.word_count(sentences.conclusion(each)) <= headline.MAX_WORDS
 
 
 def test_the_page_has_key_figures_a_picture_to_look_into_and_every_value(found):

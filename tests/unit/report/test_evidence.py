@@ -85,8 +85,8 @@ def test_what_one_server_carries_says_how_to_plan_by_it():
 
 
 def behind(page):
-    """The ids that the answers lead to."""
-    said = page.split('<section id="findings"')[1].split("</section>")[0]
+    """The ids that the conclusions lead to."""
+    said = page.split('<section id="conclusions"')[1].split("</section>")[0]
     return re.findall(r'href="#([^"]+)"', said)
 
 

@@ -112,7 +112,7 @@ HEADLINES = {
         without("savings"),
         SURE,
     ),
-    "The study has findings on other questions, each with its evidence below.": (
+    "The study has conclusions on other questions, each with its evidence below.": (
         {
             **without("savings"),
             "peaks": SURE["peaks"].iloc[:0],

@@ -1,4 +1,4 @@
-"""Each kind of experiment has its answer, whose sentences stand only where its table holds them."""
+"""Each kind of experiment has its conclusions, with sentences that its table implies."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import synthetic
 import synthetic_files
 from sentences import said, shows_nothing_missing, stands_only_where_true, tables_of, without_case
 
-from perseus.report.answers import answers, module_of
+from perseus.report.conclusions import conclusions, module_of
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
@@ -516,7 +516,7 @@ OF_CATALOGUES = {
         study("catalogue", *MANY_OF_THEM),
         study("catalogue", *MANY_OF_THEM[:8]),
     ),
-    "In int8 answers are off by a relative error of 0.500 (median), which the published"
+    "In int8 responses are off by a relative error of 0.500 (median), which the published"
     " accuracies do not include.": (
         study("catalogue", COSTS | {"precision": "int8", "relative_error": 0.5}),
         study("catalogue", COSTS),
@@ -563,22 +563,22 @@ def test_no_answer_shows_what_is_missing():
 def test_a_study_of_one_kind_has_an_answer_and_leads_to_its_table(kind, tmp_path):
     cells = [synthetic_files.OF_KIND[kind](tmp_path)]
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, cells, []))
-    (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
-    assert answer.headline and answer.behind
+    (conclusion,) = conclusions({name: table.to_pandas() for name, table in made.items()})
+    assert conclusion.headline and conclusion.behind
 
 
 def test_a_soak_with_errors_in_its_last_third_is_a_no(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
     synthetic_files.fail_requests(folder, 0.3, first=40)
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, [folder], []))
-    (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
-    assert answer.kind == "no" and "failed" in answer.headline
-    assert "over 1 % from 0.675 h on" in " ".join(answer.sentences)
+    (conclusion,) = conclusions({name: table.to_pandas() for name, table in made.items()})
+    assert conclusion.kind == "no" and "failed" in conclusion.headline
+    assert "over 1 % from 0.675 h on" in " ".join(conclusion.sentences)
 
 
 @pytest.mark.parametrize("kind", SOAKED)
 def test_a_soak_whose_requests_are_not_answered_is_no_yes(kind):
-    assert [each.kind for tables in SOAKED[kind] for each in answers(tables)] == [kind] * len(
+    assert [each.kind for tables in SOAKED[kind] for each in conclusions(tables)] == [kind] * len(
         SOAKED[kind]
     )
 

@@ -1,4 +1,4 @@
-"""A run ends with the answer and the table of peaks."""
+"""A run ends with the conclusion and the table of peaks."""
 
 import re
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.report.answers import summary
+from perseus.report.conclusions import summary
 from perseus.report.shown_tables import BELOW
 from perseus.report.terminal import MAX_PEAKS, lines
 from perseus.results.tables import TABLES

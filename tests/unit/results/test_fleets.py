@@ -13,7 +13,7 @@ import synthetic_files
 from synthetic import demand
 
 from perseus.host.files import write_json
-from perseus.report.answers import to_buy
+from perseus.report.conclusions import servers_to_buy
 from perseus.results.columns import written
 from perseus.results.fleets import demand_map, servers_needed
 from perseus.results.fleets import plans as of_plans
@@ -355,8 +355,8 @@ def test_tables_of_a_fleet_with_such_a_server_are_whole():
     tables = {name: table.to_pandas() for name, table in made.items()}
     assert tables["fleet_servers"]["load"].notna().all()
     assert tables["fleet_models"]["attained"].notna().all()
-    (answer,) = to_buy.answers(tables)
-    assert answer.kind in ("yes", "perhaps")
+    (conclusion,) = servers_to_buy.conclusions(tables)
+    assert conclusion.kind in ("yes", "perhaps")
 
 
 # --- virtual time ---

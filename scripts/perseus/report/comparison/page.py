@@ -1,4 +1,4 @@
-"""The HTML page of a comparison: finding, key figures and a picture first, then each value."""
+"""The HTML page of a comparison: conclusion, key figures and a picture first, then each value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def render(found: Comparison, svg: bytes) -> str:
         .render(
             base=found.base,
             new=found.new,
-            headline=Headline(_kind(compared), sentences.answer(found)),
+            headline=Headline(_kind(compared), sentences.conclusion(found)),
             cards=list(_cards(compared))[:MAX_CARDS],
             figure={"name": "comparison", "data": data_url(svg), "files": "comparison.csv"},
             charts=list(_charts(compared)),

@@ -46,7 +46,7 @@ def headline(found: Comparison) -> str:
     return f"{found.new.study} against {found.base.study}: {told}"
 
 
-def answer(found: Comparison) -> str:
+def conclusion(found: Comparison) -> str:
     """Whether the new study is worse, in at most 20 words."""
     compared = [each for each in shown(found) if each.verdict != NOT_COMPARABLE]
     worse, better = (len(of(compared, verdict)) for verdict in (WORSE, BETTER))

@@ -32,7 +32,7 @@ lines."""
 
 
 def markdown(found: Comparison) -> str:
-    """The whole summary; the first lines are the finding."""
+    """The whole summary; the first lines are the conclusion."""
     judged = shown(found)
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     parts = [
@@ -47,7 +47,7 @@ def markdown(found: Comparison) -> str:
 
 
 def terminal(found: Comparison) -> Iterator[str]:
-    """The finding, the noise, and the first values that are worse or better."""
+    """The conclusion, the noise, and the first values that are worse or better."""
     yield headline(found)
     different = [each for each in shown(found) if each.verdict not in (SAME, NOT_COMPARABLE)]
     different.sort(key=lambda each: VERDICTS.index(each.verdict))

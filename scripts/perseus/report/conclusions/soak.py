@@ -1,4 +1,4 @@
-"""Finding: drift and missing responses under constant load."""
+"""Conclusion: drift and missing responses under constant load."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pandas as pd
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.verdict import ANSWERED
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, runs, who
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import interval, reasons, runs, who
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
 
@@ -20,21 +20,21 @@ MOST = 100 * (1 - ANSWERED)
 """Unanswered requests, in percent, above which the server does not do its work."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each server with a `soak` experiment."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each server with a `soak` experiment."""
     for on, rows in runs(tables["soak"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("soak"),)
     if ((rows["verdict"] == Outcome.INFEASIBLE) & (rows["windows"] > 0)).any():
-        return Answer("no", f"{on} failed under the load", reasons(rows), behind)
+        return Conclusion("no", f"{on} failed under the load", reasons(rows), behind)
     of_ok = rows[rows["verdict"] == Outcome.OK]
     seen, unseen = of_ok[of_ok["windows"] > 0], of_ok[of_ok["windows"] == 0]
     more = (*_unseen(unseen), *reasons(rows[rows["verdict"] != Outcome.OK]))
     if seen.empty:
-        return Answer("unknown", f"Whether anything drifts on {on} is not known", more, behind)
+        return Conclusion("unknown", f"Whether anything drifts on {on} is not known", more, behind)
     found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", INFINITE, SHORT)}
     slopes = tuple(
         _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
@@ -48,23 +48,23 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     failed = seen[seen["failing_from_hours"].notna()]
     if len(failed):
         headline = f"On {on} requests of {who(failed)} failed within {_hours(failed)}"
-        return Answer("no", headline, (*slopes, *more), behind)
+        return Conclusion("no", headline, (*slopes, *more), behind)
     if len(grows := found["grows"]):
         headline = f"On {on} something grows within {_hours(grows)}: {_named(grows)}"
-        return Answer("no", headline, (*slopes, *more), behind)
+        return Conclusion("no", headline, (*slopes, *more), behind)
     if len(found[INFINITE]):
         headline = (
             f"On {on} the data do not show whether this grows; it was infinite at times within"
             f" {_hours(found[INFINITE])}: {_named(found[INFINITE])}"
         )
-        return Answer("unclear", headline, (*slopes, *more), behind)
+        return Conclusion("unclear", headline, (*slopes, *more), behind)
     if len(short := found[SHORT]):
         headline = (
             f"{_hours(short)} are too short to tell on {on} whether this grows: {_named(short)}"
         )
-        return Answer("unclear", headline, (*slopes, *more), behind)
+        return Conclusion("unclear", headline, (*slopes, *more), behind)
     least = f"{significant(seen['hours'].min())} h"  # in which all of it was seen
-    return Answer("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
+    return Conclusion("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
 
 
 def _hours(rows: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""Finding: the capacity for one tenant beside tenants at fixed rates."""
+"""Conclusion: the capacity for one tenant beside tenants at fixed rates."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, scenarios, times
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import interval, reasons, scenarios, times
 from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
@@ -15,19 +15,19 @@ MAX_LINES = 6
 """Load lines of which each has a sentence."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each scenario with a `background` experiment."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each scenario with a `background` experiment."""
     for on, rows in scenarios(tables["background"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("background"),)
     lines = rows.drop_duplicates("load_line")
     known = lines[lines["sharing_ratio"].notna()]
     if known.empty:
         headline = f"The capacity of {on} with other tenants at fixed rates is not known"
-        return Answer("unknown", headline, reasons(rows), behind)
+        return Conclusion("unknown", headline, reasons(rows), behind)
     missing = lines[lines["sharing_ratio"].isna()]
     without = (
         f"There is no estimate for {row['searched']} beside {row['background_tenants']}"
@@ -41,11 +41,11 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     kind, headline = _headline(on, known)
     if len(missing):
         headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
-    return Answer(kind, headline, (*said, *without), behind)
+    return Conclusion(kind, headline, (*said, *without), behind)
 
 
 def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
-    """The kind and the headline of the finding."""
+    """The kind and the headline of the conclusion."""
     if (known["sharing_ratio_low"] > 1).all():
         return "yes", (
             f"{on} carries more than dedicated servers with other tenants at fixed rates"

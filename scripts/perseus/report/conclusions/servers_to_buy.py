@@ -1,4 +1,4 @@
-"""Finding: which servers to buy for the demand."""
+"""Conclusion: which servers to buy for the demand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.sharing import QUICK, beside_others, loaded, not_certified
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, percent, percent_below, significant
 from perseus.results.columns import written
@@ -27,8 +27,8 @@ MAX_LATE = 3
 """Models that the simulation doubts, with a sentence each."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding if the study has a demand; none from the preset smoke."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion if the study has a demand; none from the preset smoke."""
     if len(tables["fleets"]) and not (tables["peaks"]["preset"] == "smoke").all():
         yield _fleet(tables)
 
@@ -41,15 +41,15 @@ def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
 
 
-def _fleet(tables: Tables) -> Answer:
+def _fleet(tables: Tables) -> Conclusion:
     """The fleet for the highest demand; other levels are sentences."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
     if pd.isna(row["servers"]):
-        return Answer("no", f"No fleet carries the demand: {row['reason']}", ())
+        return Conclusion("no", f"No fleet carries the demand: {row['reason']}", ())
     if row["servers"] == 0:
-        return Answer("no", "The demand is zero: no server is needed", ())
+        return Conclusion("no", "The demand is zero: no server is needed", ())
     mine = tables["fleet_models"]
     mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
     points = points_of(tables["peaks"], list(mine["model"]))
@@ -79,7 +79,7 @@ def _fleet(tables: Tables) -> Answer:
     behind = (to_table("fleets"), *to_lines(points))
     is_smoke = bool((points["preset"] == "smoke").any())
     is_doubtful = len(late) > 0 or is_smoke or row["probability_enough"] < SURE
-    return Answer("perhaps" if is_doubtful else "yes", headline, sentences, behind)
+    return Conclusion("perhaps" if is_doubtful else "yes", headline, sentences, behind)
 
 
 def _fleet_words(row: pd.Series) -> str:

@@ -1,4 +1,4 @@
-"""Finding: savings of sharing on full servers, with their probability."""
+"""Conclusion: savings of sharing on full servers, with their probability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
-from perseus.report.answers.answer import Answer, Tables
+from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown_tables import machine_text, plain_words
@@ -37,16 +37,16 @@ Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row with the models of a load line, and their weights."""
 
 
-def answers(tables: Tables) -> list[Answer]:
-    """One finding for each scenario of different models."""
+def conclusions(tables: Tables) -> list[Conclusion]:
+    """One conclusion for each scenario of different models."""
     peaks = tables["peaks"]
     if len(peaks) and (peaks["preset"] == "smoke").all():
         return [_no_measurement("")]
     return list(of_scenarios(tables, copies=False))
 
 
-def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
-    """One finding for each shared scenario, of copies of one model or of different models."""
+def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
+    """One conclusion for each shared scenario, of copies of one model or of different models."""
     peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
@@ -93,12 +93,12 @@ def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _no_measurement(of: str) -> Answer:
+def _no_measurement(of: str) -> Conclusion:
     text = f"Not a measurement{of}: the preset smoke only shows that everything works"
-    return Answer("unknown", text, ("Run it with preset quick or standard.",))
+    return Conclusion("unknown", text, ("Run it with preset quick or standard.",))
 
 
-def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> Answer:
+def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> Conclusion:
     first, peaks = savings.iloc[0], tables["peaks"]
     who = _who(savings)
     known = savings[savings["saving"].notna()]
@@ -108,9 +108,9 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         if _is_infeasible(savings, tables["tenants"]):
             why = "no measured mix can be served within every SLA"
             headline = f"{who} should not share a {first['server']} server{which}: {why}"
-            return Answer("no", headline, tuple(reasons), lines, rank=-math.inf)
+            return Conclusion("no", headline, tuple(reasons), lines, rank=-math.inf)
         headline = _without_saving(who, which, savings, tables)
-        return Answer("unknown", headline, tuple(reasons), lines)
+        return Conclusion("unknown", headline, tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
     low, high = _ends(best)
@@ -136,7 +136,7 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
     longer = _longer_study(best, tables["peaks"]) if kind == "unclear" else ""
     evidence = (*_evidence(best, kind, known, tables["costs"], longer), *_without_result(savings))
     said = (*evidence, *_caveats(used))
-    return Answer(kind, headline, said, to_lines(used), rank=float(best["saving"]))
+    return Conclusion(kind, headline, said, to_lines(used), rank=float(best["saving"]))
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:

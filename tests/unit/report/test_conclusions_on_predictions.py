@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.predicted import answers
+from perseus.report.conclusions.predicted import conclusions
 
 
 def row(mix, measured, ratio, within=0.08, server="cpu1", preset="standard", enough=True):
@@ -24,32 +24,32 @@ PEAK = {"server": "cpu1", "preset": "standard", "mix": "a", "verdict": "ok", "re
 
 
 def said(*rows, peaks=(PEAK,)):
-    return list(answers({"predictions": pd.DataFrame(rows), "peaks": pd.DataFrame(peaks)}))
+    return list(conclusions({"predictions": pd.DataFrame(rows), "peaks": pd.DataFrame(peaks)}))
 
 
 MEASURED = row("a 1 : b 1", 0.9, 0.91)
 
 
 def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and_worst_of_them():
-    (answer,) = said(
+    (conclusion,) = said(
         MEASURED,
         row("a 1 : c 1", np.nan, 0.7, within=0.09),
         row("b 1 : c 1", np.nan, 1.1),
     )
     assert (
-        answer.headline == "On cpu1, 2 pairs need no measurement if an error of 9.0 % is"
+        conclusion.headline == "On cpu1, 2 pairs need no measurement if an error of 9.0 % is"
         " acceptable (for nine in ten predictions)"
     )
-    assert answer.sentences[0].startswith("B2 predicts them from 6 mixes")
-    assert "The highest sharing ratio is 1.10 (b 1 : c 1)" in answer.sentences[1]
-    assert "the lowest 0.70 (a 1 : c 1)" in answer.sentences[1]
+    assert conclusion.sentences[0].startswith("B2 predicts them from 6 mixes")
+    assert "The highest sharing ratio is 1.10 (b 1 : c 1)" in conclusion.sentences[1]
+    assert "the lowest 0.70 (a 1 : c 1)" in conclusion.sentences[1]
 
 
 def test_one_pair_is_one():
-    (answer,) = said(MEASURED, row("a 1 : c 1", np.nan, 0.7))
-    assert "one pair needs no measurement" in answer.headline
-    assert "B2 predicts it from 6 mixes that were measured." in answer.sentences
-    assert not any("best" in sentence or "worst" in sentence for sentence in answer.sentences)
+    (conclusion,) = said(MEASURED, row("a 1 : c 1", np.nan, 0.7))
+    assert "one pair needs no measurement" in conclusion.headline
+    assert "B2 predicts it from 6 mixes that were measured." in conclusion.sentences
+    assert not any("best" in sentence or "worst" in sentence for sentence in conclusion.sentences)
 
 
 def test_nothing_is_said_where_all_was_measured_or_nothing_is_predicted():
@@ -87,8 +87,8 @@ def test_what_was_measured_in_one_run_is_said_to_be():
     once, predicted_record = PEAK | {"mix": "b", "repeats_used": 1}, PEAK | {"verdict": "predicted"}
 
     def caveats(*peaks):
-        (answer,) = said(row("a 1 : b 1", np.nan, 0.8), peaks=peaks)
-        return [each for each in answer.sentences if "measured in one run" in each]
+        (conclusion,) = said(row("a 1 : b 1", np.nan, 0.8), peaks=peaks)
+        return [each for each in conclusion.sentences if "measured in one run" in each]
 
     assert not caveats(PEAK) and not caveats(PEAK, predicted_record | {"repeats_used": 1})
     assert caveats(once, predicted_record)[0].startswith("Each mix was measured in one run: ")
