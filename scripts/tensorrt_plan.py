@@ -9,7 +9,7 @@ from perseus.host.gpu import GpuError
 from perseus.host.job import job
 from perseus.host.signals import terminate_as_exit
 from perseus.models.export_errors import NoModelError, export_or_write_error, require_model
-from perseus.models.tensorrt_plan import NoPlanError, TensorRtError, build, nothing_measured
+from perseus.models.tensorrt_plan import NoPlanError, TensorRtError, build, no_measurement_running
 from perseus.study.tasks.tensorrt import TensorRtTask
 
 onnx, plan = Path(snakemake.input.model), Path(snakemake.output.model)
@@ -19,7 +19,7 @@ def planned():
     """The record of what built the plan."""
     require_model(onnx)
     task = TensorRtTask.model_validate(snakemake.params.task)
-    with nothing_measured(task, f"the plan {task.server}/{plan.parent.name}", say):
+    with no_measurement_running(task, f"the plan {task.server}/{plan.parent.name}", say):
         return build(
             task,
             onnx,

@@ -149,7 +149,7 @@ def measure(
                     bench = _Bench(server, shape, sla, task, cores, processes, i)
                     tolerance = ON_IDLE_HOST
                     closed, tried, disturbed = bench.run(process, tolerance, say)
-                    if disturbed:  # there may be no quiet to wait for
+                    if disturbed:  # the host may stay busy
                         patience.wait_until_idle(MAX_OTHER_CPU_SHARE)
                         say("measuring again, with a larger tolerance for other processes")
                         tolerance = ON_BUSY_HOST

@@ -89,7 +89,7 @@ WINDOWS_SCHEMA = pa.schema(
         column("slowed", REAL, "times", "largest temporary slowdown of the busy server, as a"
                " factor, in windows near the limit; 1 if none is significant"),
         column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
-        column("reason", TEXT, "", "why, in words"),
+        column("reason", TEXT, "", "why"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),
         column("compute_input_ms", REAL, "ms", "mean time to prepare inputs " + _TRITON),
         column("compute_ms", REAL, "ms", "mean time to compute the network " + _TRITON),

@@ -252,7 +252,7 @@ def write_onnx(
             f" inside holds {LARGEST_BYTES / 1e9:.1f} GB at most"
         )
     try:
-        with _quiet():
+        with _without_logging():
             names = {"input_names": ["input"], "output_names": list(outputs)}
             export = functools.partial(
                 torch.onnx.export,
@@ -282,7 +282,7 @@ def write_onnx(
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _without_logging() -> Iterator[None]:
     """Silence the progress, warnings and log lines of the exporter; its errors are exceptions."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)

@@ -120,10 +120,10 @@ def build(
 
 
 @contextmanager
-def nothing_measured(
+def no_measurement_running(
     task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """While a plan is built, which takes its GPUs and our cores: no measurement on these.
+    """Keep measurements off the GPUs and cores of this job while it builds a plan.
 
     `say` hears whom it waits for, `owner` is what others hear. Raises GpuError and LockError.
     """

@@ -167,8 +167,8 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
     invalid = [tenant for window in lost for tenant in window.invalid_tenants]
     passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
     lowest_is_lost = min(w.scale for w in windows) not in valid
-    nothing_valid_fails = not server_failed_above(windows, passing)
-    if invalid and ((passing == 0 and lowest_is_lost) or nothing_valid_fails):
+    no_valid_failure = not server_failed_above(windows, passing)
+    if invalid and ((passing == 0 and lowest_is_lost) or no_valid_failure):
         return _majority_cause(invalid)
     return None
 

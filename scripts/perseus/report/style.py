@@ -30,7 +30,7 @@ GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
 BESIDE_MM = 12.0  # of a panel: its axis with its words
-WORDS = 110  # characters of a line across a figure
+NOTE_CHARACTERS = 110  # characters of a line across a figure
 ROW_MM = 6.0
 NAMES_SHARE = 0.4  # of the width, which names of rows have at most
 MAX_LINES = 5  # of the name of a row
@@ -154,7 +154,7 @@ def remainder(
     more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
     said += [f"Nothing to show of {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
     if said:
-        text = "\n".join(line for each in said for line in textwrap.wrap(each, WORDS))
+        text = "\n".join(line for each in said for line in textwrap.wrap(each, NOTE_CHARACTERS))
         figure.supxlabel(text, fontsize="small", color=DARK)
 
 
@@ -188,12 +188,12 @@ def fit(figure: Figure) -> None:
 
 def _wrap(text: Text, width: float) -> None:
     """Wrap a text to this many pixels, without breaking words."""
-    words = text.get_text()
-    longest = max(words.splitlines(), key=len, default="")
+    content = text.get_text()
+    longest = max(content.splitlines(), key=len, default="")
     extent = text.get_window_extent().width
     if longest and extent > width > 0:
         most = max(int(len(longest) * width / extent), 1)
-        lines = [textwrap.wrap(line, most, break_long_words=False) for line in words.splitlines()]
+        lines = [textwrap.wrap(line, most, break_long_words=False) for line in content.splitlines()]
         text.set_text("\n".join(line for wrapped in lines for line in wrapped))
 
 

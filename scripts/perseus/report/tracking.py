@@ -126,10 +126,10 @@ def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
     """Finite peaks, sharing ratios, costs and fleets, by table, row and column."""
-    for table, (words, columns) in LOGGED.items():
+    for table, (keys, columns) in LOGGED.items():
         for row in frames[table].to_dict("records"):
             place = [row["server"]] if "server" in row else []
-            place += [str(row[word]) for word in words.split()]
+            place += [str(row[key]) for key in keys.split()]
             for column in columns:
                 if pd.notna(row[column]) and abs(row[column]) != float("inf"):
                     yield _name((table, *place, column)), float(row[column])

@@ -284,9 +284,9 @@ def combine(
     if used and used[0].outcome == Outcome.PREDICTED:
         used = used[:1]  # of the others the same is predicted
     if not used:
-        nothing = np.full(len(task.tenants), np.nan)
+        unknown = np.full(len(task.tenants), np.nan)
         return RepeatedPeak(
-            tuple(records), np.nan, np.empty(0), nothing, np.empty((0, len(nothing)))
+            tuple(records), np.nan, np.empty(0), unknown, np.empty((0, len(unknown)))
         )
     scales = np.array([record.estimate_scale for record in used])
     base = np.array([record.line.base_rps for record in used])

@@ -23,7 +23,7 @@ from perseus.models.tensorrt_plan import (
     TensorRtError,
     batches,
     build,
-    nothing_measured,
+    no_measurement_running,
     parse_version,
 )
 from perseus.models.tensors import ModelTensors
@@ -221,7 +221,7 @@ def test_nothing_is_measured_meanwhile_on_the_gpu_and_the_cores(nvml, tmp_path, 
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     gpus = gpu.locks(TASK.gpus)
     assert len(gpus) == 1
-    with nothing_measured(TASK, "a plan", print, tmp_path):
+    with no_measurement_running(TASK, "a plan", print, tmp_path):
         for name in ("perseus-core-0", *gpus):
             with exclusive_if_free(name, "a measurement", tmp_path) as free:
                 assert not free

@@ -67,13 +67,13 @@ def test_all_but_the_searched_tenant_stay_at_shares_of_their_own_peaks():
 
 
 @pytest.mark.parametrize(
-    ("rates_rps", "base", "room"),
+    ("rates_rps", "base", "remaining"),
     [((5.0,), (5.0, 0.0, 5.0), 0.7), ((50.0, 4.0), (50.0, 0.0, 4.0), 0.3)],
 )
-def test_rates_that_stay_may_be_absolute_one_for_all_or_one_of_each(rates_rps, base, room):
+def test_rates_that_stay_may_be_absolute_one_for_all_or_one_of_each(rates_rps, base, remaining):
     found, start = line(Background(name="x", searched="b", rates_rps=rates_rps), THREE)
     assert (found.base_rps, found.direction_rps) == (base, (0.0, 40.0, 0.0))
-    assert start == pytest.approx(0.8 * room)
+    assert start == pytest.approx(0.8 * remaining)
 
 
 def test_beside_more_than_the_server_can_do_the_search_still_begins_somewhere():

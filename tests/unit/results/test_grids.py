@@ -15,7 +15,7 @@ from perseus.results import grids, tables
 from perseus.results.grids import cheapest, on_front
 from perseus.results.repeats import Quantity
 from perseus.results.study_results import StudyResults
-from perseus.results.tables.grid import WHOLE_NUMBERS, WORDS
+from perseus.results.tables.grid import TEXTS, WHOLE_NUMBERS
 from perseus.study.grid import Vary
 
 THREE = synthetic.Truth(synthetic.TRUTH.capacities, repeats=3)
@@ -344,7 +344,7 @@ def test_lines_of_other_experiments_are_no_questions():
 
 
 def test_every_key_that_may_be_varied_has_a_column():
-    assert sorted((*WHOLE_NUMBERS, *WORDS)) == sorted(Vary.model_fields)
+    assert sorted((*WHOLE_NUMBERS, *TEXTS)) == sorted(Vary.model_fields)
     assert set(Vary.model_fields) < set(tables.module_of("grid").SCHEMA.names)
 
 

@@ -111,7 +111,7 @@ def test_a_stated_column_and_unit_win(unit, size_s, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "starts_s", "form"),
+    ("content", "starts_s", "file_format"),
     [
         (AZURE_LLM, [0, 0.02004, 1.5], "a CSV file"),
         (MOONCAKE, [0, 3.053, 3.0535], "a Mooncake trace"),
@@ -122,10 +122,10 @@ def test_a_stated_column_and_unit_win(unit, size_s, tmp_path):
         (TWO_FUNCTIONS, [0, 60, 120], "an Azure Functions trace of 2019"),
     ],
 )
-def test_formats_are_recognised(content, starts_s, form, tmp_path):
+def test_formats_are_recognised(content, starts_s, file_format, tmp_path):
     found = read(tmp_path, content)
     assert found.recorded.starts_s == pytest.approx(starts_s, abs=1e-4)
-    assert found.form == form and not found.understood.doubt
+    assert found.format == file_format and not found.understood.doubt
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def _rows(panel: Axes, labels: list[str]) -> None:
 def _label(row: Mapping[Any, Any]) -> str:
     if row["metric"] == OVERALL:
         return f"all peaks of {row['server']}"
-    words = {PEAK: "peak", RATIO: "sharing ratio", P95: f"p95 of {row['tenant']}"}
-    return f"{words[row['metric']]}: {_line(row)}"
+    names = {PEAK: "peak", RATIO: "sharing ratio", P95: f"p95 of {row['tenant']}"}
+    return f"{names[row['metric']]}: {_line(row)}"
 
 
 def _line(row: Mapping[Any, Any]) -> str:

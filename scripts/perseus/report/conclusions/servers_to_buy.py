@@ -59,10 +59,10 @@ def _fleet(tables: Tables) -> Conclusion:
     is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
         f"Buy {servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
-        f" {_fleet_words(row)}"
+        f" {_fleet_text(row)}"
     )
     sentences = (
-        f"These servers carry {_demand_words(row)} requests/s within every SLA. The plan uses"
+        f"These servers carry {_demand_text(row)} requests/s within every SLA. The plan uses"
         " lower limits of the measured capacities. The servers are enough with a probability"
         f" {_chance(row['probability_enough'])}.",
         *_without_demand(row),
@@ -82,12 +82,12 @@ def _fleet(tables: Tables) -> Conclusion:
     return Conclusion("perhaps" if is_doubtful else "yes", headline, sentences, behind)
 
 
-def _fleet_words(row: pd.Series) -> str:
+def _fleet_text(row: pd.Series) -> str:
     parts = re.split(r" \+ (?=\d+ x \()", row["fleet"])
     return _some(parts, " + ", "more load lines, one by one in fleet_servers.csv")
 
 
-def _demand_words(row: pd.Series) -> str:
+def _demand_text(row: pd.Series) -> str:
     return _some(row["demand"].split(", "), ", ", "more models")
 
 
@@ -181,7 +181,7 @@ def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> It
             mine = (servers["level"] == one["level"]) & (servers["strategy"] == ONE_TYPE)
             yield (
                 f"With servers of type {servers[mine]['server'].iloc[0]} only, the fleet would"
-                f" cost {significant(one['usd_per_month'])} USD per month: {_fleet_words(one)}."
+                f" cost {significant(one['usd_per_month'])} USD per month: {_fleet_text(one)}."
             )
 
 
@@ -189,7 +189,7 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
     others = fleets[(fleets["strategy"] == SHARING) & (fleets["level"] != top["level"])]
     for _, row in others[others["servers"] > 0].iterrows():
         yield (
-            f"At the {row['level']} demand ({_demand_words(row)} requests/s)"
+            f"At the {row['level']} demand ({_demand_text(row)} requests/s)"
             f" {servers(row['servers'])} would be enough, for {significant(row['usd_per_month'])}"
             " USD per month."
         )

@@ -68,8 +68,8 @@ def data(results: FigureData) -> pd.DataFrame:
     # What it would take the client is measured where the server does it, too.
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
-    words = rows.select_dtypes(exclude="number").columns
-    how = {name: "first" if name in words else "mean" for name in COLUMNS if name not in LINE}
+    texts = rows.select_dtypes(exclude="number").columns
+    how = {name: "first" if name in texts else "mean" for name in COLUMNS if name not in LINE}
     return rows.groupby(LINE, sort=False).agg(how).reset_index()[COLUMNS]
 
 

@@ -216,14 +216,14 @@ def _servers(
     optionally, by joint draws, shape (2 + draws, demands); draws are NaN if there are too many
     ways to try."""
     models, shares = question.models, np.array(question.shares)
-    nothing = np.zeros(DRAWS)
+    zeros = np.zeros(DRAWS)
     sets = [
         [[each.lower_rps.get(model, 0.0) for each in chosen] for model in models],
         [[each.rates_rps.get(model, 0.0) for each in chosen] for model in models],
     ]
     rates = np.array(sets)
     if is_drawn:
-        drawn = [[each.draws_rps.get(of, nothing)[:DRAWS] for each in chosen] for of in models]
+        drawn = [[each.draws_rps.get(of, zeros)[:DRAWS] for each in chosen] for of in models]
         rates = np.concatenate([rates, np.moveaxis(np.array(drawn), 2, 0)])
     if not option.shared:
         return needed_apart(rates, shares, demands_rps, with_each).astype(float)

@@ -68,7 +68,7 @@ SCHEMA = Schema(
         column("excluded", WHOLE, "", "of these, without a certified rate or beyond a bound"),
         column("verdict", TEXT, "", "clear, too close to tell, only one (is left) or none",
                choices=VERDICTS),
-        column("recommendation", TEXT, "", "the recommendation in words"),
+        column("recommendation", TEXT, "", "the recommendation as text"),
     ],
     key=("grid", "mix", "load_line"),
     holds=[
