@@ -44,8 +44,8 @@ def far_host(delay_ms: int, loss_percent: float) -> Iterator[tuple[str, list[str
             text=True,
         )
         assert link.stdout is not None
-        if (said := link.stdout.readline()) != "ready\n":
-            pytest.skip(f"no TUN devices: {said}{link.stdout.read()[-500:]}")
+        if (text := link.stdout.readline()) != "ready\n":
+            pytest.skip(f"no TUN devices: {text}{link.stdout.read()[-500:]}")
         yield THERE, ["ip", "netns", "exec", name]
     finally:
         if link is not None:

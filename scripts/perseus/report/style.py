@@ -149,12 +149,12 @@ def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
     """State what a figure leaves out, and which of `shown` had no data."""
-    said = figure.get_supxlabel().splitlines()
-    said += [f"{total - shown} more {what} in {where}"] if total > shown else []
+    notes = figure.get_supxlabel().splitlines()
+    notes += [f"{total - shown} more {what} in {where}"] if total > shown else []
     more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
-    said += [f"Nothing to show of {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
-    if said:
-        text = "\n".join(line for each in said for line in textwrap.wrap(each, NOTE_CHARACTERS))
+    notes += [f"Nothing to show of {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
+    if notes:
+        text = "\n".join(line for each in notes for line in textwrap.wrap(each, NOTE_CHARACTERS))
         figure.supxlabel(text, fontsize="small", color=DARK)
 
 

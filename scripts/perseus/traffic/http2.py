@@ -324,8 +324,8 @@ class Http2(Generic[S]):
 
     def _goaway(self, payload: bytes) -> None:
         """Requests that the server has not processed wait for another connection."""
-        last, code, said = _whole(payload[:4]) & MOST, _whole(payload[4:8]), payload[8:]
-        self.leaving = f"the server ends the connection (code {code} {said[:200]!r})"
+        last, code, debug_data = _whole(payload[:4]) & MOST, _whole(payload[4:8]), payload[8:]
+        self.leaving = f"the server ends the connection (code {code} {debug_data[:200]!r})"
         for stream in [each for number, each in self._open.items() if number > last][::-1]:
             self._send_again(stream)
 

@@ -170,10 +170,10 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)
     status = Status.REFUSED if answer.status in NOT_TAKEN else Status.ERROR
-    said = (
+    text = (
         f"HTTP {answer.status}{', but not the response of a model' if answer.status == 200 else ''}"
     )
-    return Reply(done_ns, status, f"{said}: {body[:500].decode(errors='replace')}")
+    return Reply(done_ns, status, f"{text}: {body[:500].decode(errors='replace')}")
 
 
 def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:

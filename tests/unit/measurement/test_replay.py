@@ -86,7 +86,7 @@ def measured(monkeypatch):
     """A function from a server, and changes of the task, to its record."""
 
     def found(system, *tenants, dedicated=(), **changes):
-        kept, said = [], []
+        kept, messages = [], []
 
         @contextmanager
         def server_under_test(cell):
@@ -113,7 +113,7 @@ def measured(monkeypatch):
             client_cores=[0],
             stream=lambda number: stream(task.seed, task.repeat, number),
             own_stream=stream(task.seed, task.repeat, len(tenants)),
-            say=said.append,
+            say=messages.append,
         )
         findings = measure(cell)
         system.kept = kept

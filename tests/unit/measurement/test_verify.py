@@ -138,8 +138,10 @@ def test_answers_that_change_from_call_to_call_are_taken_if_the_study_says_so(mo
     settings = random.settings.model_copy(update={"served_model": model})
     errors = asked_twice(monkeypatch, replace(random, settings=settings), other)
     assert errors == {"a": None}
-    (said,) = verify.unchecked({**errors, "b": 0.0})
-    assert said.startswith("a gives different responses to the same request (deterministic: false)")
+    (message,) = verify.unchecked({**errors, "b": 0.0})
+    assert message.startswith(
+        "a gives different responses to the same request (deterministic: false)"
+    )
 
 
 def test_an_own_model_of_several_tensors_is_compared_with_all_of_them(monkeypatch, tmp_path):

@@ -42,15 +42,15 @@ def test_what_is_made_stays_what_it_is(tmp_path):
 
 
 def test_a_refusal_goes_on_in_the_place_of_the_model_to_the_repository(tmp_path):
-    path, said = tmp_path / "model.onnx", []
+    path, messages = tmp_path / "model.onnx", []
 
     def make():
         raise ExportError("it has no range: Größe")
 
-    assert export_or_write_error(make, path, said.append, ExportError) == {
+    assert export_or_write_error(make, path, messages.append, ExportError) == {
         "export_error": "it has no range: Größe"
     }
-    assert said == ["it has no range: Größe"]
+    assert messages == ["it has no range: Größe"]
     tenant = ServedTenant(name="resnet~precision-int8", model="resnet18")
     write_tenant(tmp_path / "repository", tenant, path, CHECK)
     served = tmp_path / "repository/resnet~precision-int8/1/model.onnx"
@@ -193,9 +193,9 @@ def test_a_surveyed_network_that_cannot_be_exported_says_why_and_has_torchs_answ
 
     monkeypatch.setattr(onnx_export, "write_onnx", refuse)
     task = ExportTask(architecture="squeezenet1_1", input_size=64, is_surveyed=True)
-    onnx, reference, said = tmp_path / "model.onnx", tmp_path / "reference.npz", []
-    check = onnx_export.surveyed_export(said.append, task, onnx, reference)
-    assert export_error(onnx) == check["export_error"] == said[0] == "no operator for it"
+    onnx, reference, messages = tmp_path / "model.onnx", tmp_path / "reference.npz", []
+    check = onnx_export.surveyed_export(messages.append, task, onnx, reference)
+    assert export_error(onnx) == check["export_error"] == messages[0] == "no operator for it"
     assert ModelTensors.of(check) == ModelTensors.of_classifier((3, 64, 64), 1000)
     assert images_and_scores(reference)[1].shape[1] == 1000
 

@@ -34,8 +34,8 @@ TRTEXEC = """\
 #!{python}
 import json, os, sys
 with open({record!r}, "a") as file:
-    said = {{"arguments": sys.argv[1:], "gpus": os.environ["CUDA_VISIBLE_DEVICES"]}}
-    file.write(json.dumps(said) + "\\n")
+    call = {{"arguments": sys.argv[1:], "gpus": os.environ["CUDA_VISIBLE_DEVICES"]}}
+    file.write(json.dumps(call) + "\\n")
 print("&&&& RUNNING TensorRT.trtexec [TensorRT v{version}] # trtexec")
 options = dict(a.removeprefix("--").partition("=")[::2] for a in sys.argv[1:])
 if "saveEngine" in options:
@@ -98,14 +98,14 @@ def builder(tmp_path, monkeypatch, nvml):
 def test_a_plan_is_built_on_the_server_s_gpu_for_its_batches(builder, tmp_path):
     _, asked = builder()
     assert [each["gpus"] for each in asked] == ["1", "1"]
-    said = asked[1]["arguments"]
-    assert "--minShapes=input:1x3x224x224" in said
-    assert "--optShapes=input:16x3x224x224" in said
-    assert "--maxShapes=input:16x3x224x224" in said
-    assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in said
-    assert {"--noTF32", "--skipInference"} <= set(said)
+    message = asked[1]["arguments"]
+    assert "--minShapes=input:1x3x224x224" in message
+    assert "--optShapes=input:16x3x224x224" in message
+    assert "--maxShapes=input:16x3x224x224" in message
+    assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in message
+    assert {"--noTF32", "--skipInference"} <= set(message)
     # Gone in 11, which ends at flags that it does not know.
-    assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in said}
+    assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in message}
     assert (tmp_path / "plans" / "model.plan").read_bytes() == b"plan of onnx"
 
 

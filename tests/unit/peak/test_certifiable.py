@@ -81,11 +81,11 @@ def test_a_window_that_ends_before_it_has_them_certifies_nothing():
 
 def test_a_slow_model_is_told_with_the_preset_that_can():
     rate = (lowest_rps(QUICK, P99) + lowest_rps(PUBLICATION, P99)) / 2
-    said = too_slow("quick", [P99, P95], [rate, 1000.0], ["slow", "fast"])
-    assert said.startswith("slow at up to ") and "fast" not in said
-    assert f"quick certifies p99 from {lowest_rps(QUICK, P99):.3g} requests/s on" in said
+    text = too_slow("quick", [P99, P95], [rate, 1000.0], ["slow", "fast"])
+    assert text.startswith("slow at up to ") and "fast" not in text
+    assert f"quick certifies p99 from {lowest_rps(QUICK, P99):.3g} requests/s on" in text
     better = f"publication certifies p99 from {lowest_rps(PUBLICATION, P99):.3g} requests/s on"
-    assert said.endswith(better)
+    assert text.endswith(better)
 
 
 def test_rates_that_a_preset_can_certify_are_not_worth_a_word():
@@ -109,19 +109,19 @@ def test_where_no_preset_can_it_says_so():
 def test_before_a_search_is_told_where_it_begins_which_is_no_limit():
     names, alone_ms = ["a", "idle"], {"a": 70.0, "idle": 70.0}
     lenient = [Sla(latency_ms=1000.0)] * 2
-    said = begins_too_slow("quick", lenient, [0.5, 0.0], names, alone_ms)
-    assert said.startswith(
+    text = begins_too_slow("quick", lenient, [0.5, 0.0], names, alone_ms)
+    assert text.startswith(
         "a begins at 0.5 requests/s: quick certifies p95 from 1.3 requests/s on, "
     )
-    assert "up to" not in said and "idle" not in said
+    assert "up to" not in text and "idle" not in text
     assert begins_too_slow("quick", lenient, [1.4, 0.0], names, alone_ms) == ""
 
 
 def test_an_sla_that_leaves_little_for_waiting_has_a_limit_far_below_where_a_search_begins():
     """60 ms of work within 65 ms: who finds another served is late, unless that is soon done."""
     tight, alone_ms = [Sla(latency_ms=65.0)], {"a": 60.0}
-    said = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
-    assert said.startswith(
+    text = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
+    assert text.startswith(
         "a, served one request after the other, keeps p95 within 65 ms up to about 0.909 requests/s"
         ": quick certifies p95 from 1.3 requests/s on, "
     )

@@ -725,8 +725,8 @@ def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
     assert search(1, deterministic(0.005), kind=Others, other_cpu_share=0.05).other_load == ""
     too_much = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6)
     assert np.isnan(too_much.certified)
-    said = "other processes used 60% of the server's cores, among them make (process 7)"
-    assert (too_much.outcome, too_much.reason) == (Outcome.DISTURBED, said)
+    text = "other processes used 60% of the server's cores, among them make (process 7)"
+    assert (too_much.outcome, too_much.reason) == (Outcome.DISTURBED, text)
 
 
 def test_others_who_never_leave_end_a_search_at_once():

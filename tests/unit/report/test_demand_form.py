@@ -108,14 +108,14 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
         demand = synthetic.demand(rps, **settings, servers=("cpu1", "cpu2"))
         planned.append({p.strategy: p for p in plans(results.operating_points, demand)})
     differing = with_spot = 0
-    for said, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
-        for card, strategy in zip(said["cards"], (SHARING, DEDICATED), strict=False):
+    for message, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
+        for card, strategy in zip(message["cards"], (SHARING, DEDICATED), strict=False):
             one = plan[strategy]
             count = f"{one.servers} server{'' if one.servers == 1 else 's'}"
             assert f"{usd(one.usd_per_month)} a month{count}" in card
         differing += plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
-        assert sum(int(row[0]) for row in said["rows"]) == plan[SHARING].servers
-        with_spot += any("spot" in row[1] for row in said["rows"])
+        assert sum(int(row[0]) for row in message["rows"]) == plan[SHARING].servers
+        with_spot += any("spot" in row[1] for row in message["rows"])
     assert differing > 10  # sharing pays at many of them
     assert 10 < with_spot < 40
 
@@ -140,8 +140,8 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
     row = frames["fleets"].set_index("strategy").loc[SHARING]
     low, high = (percent(row[f"saving_if_known_{end}"]) for end in ("low", "high"))
     assert 0.02 < row["probability_of_saving"] < 0.98
-    said = f"95 % interval {low} to {high}; {sure(row['probability_of_saving'])} to save"
-    assert found[2].replace("\N{NO-BREAK SPACE}", " ").endswith(said)
+    text = f"95 % interval {low} to {high}; {sure(row['probability_of_saving'])} to save"
+    assert found[2].replace("\N{NO-BREAK SPACE}", " ").endswith(text)
 
 
 @browser.needs_chromium

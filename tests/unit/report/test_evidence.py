@@ -86,8 +86,8 @@ def test_what_one_server_carries_says_how_to_plan_by_it():
 
 def behind(page):
     """The ids that the conclusions lead to."""
-    said = page.split('<section id="conclusions"')[1].split("</section>")[0]
-    return re.findall(r'href="#([^"]+)"', said)
+    message = page.split('<section id="conclusions"')[1].split("</section>")[0]
+    return re.findall(r'href="#([^"]+)"', message)
 
 
 @pytest.mark.parametrize("rps", [None, 3.0])
@@ -149,8 +149,8 @@ def test_long_tables_end_and_say_where_the_rest_is():
     frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
     frames["peaks"] = frames["peaks"].loc[np.repeat(0, MAX_ROWS + 5)]
     page = report_page.render(frames, {}, synthetic.loaded(made))
-    said = f"The first {MAX_ROWS} of {MAX_ROWS + 5} rows; all of them: results/synthetic/tables"
-    assert f"{said}/peaks.csv" in page
+    text = f"The first {MAX_ROWS} of {MAX_ROWS + 5} rows; all of them: results/synthetic/tables"
+    assert f"{text}/peaks.csv" in page
 
 
 def test_a_first_failing_rate_below_the_interval_is_explained(tmp_path):

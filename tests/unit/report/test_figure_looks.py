@@ -93,8 +93,8 @@ def test_there_are_no_empty_panels_but_words(failed):
     drawn = figure_of("latency_ecdf", failed)
     assert all(panel.lines for panel in drawn.axes)
     assert len(drawn.axes) < len(failed.peaks)
-    said = drawn.get_supxlabel()
-    assert said.startswith("Nothing to show of mix 3 : 1 (infeasible)") and "(failed)" in said
+    text = drawn.get_supxlabel()
+    assert text.startswith("Nothing to show of mix 3 : 1 (infeasible)") and "(failed)" in text
 
 
 def test_the_lowest_panel_of_each_column_shows_its_ticks():

@@ -167,8 +167,8 @@ def test_pairs_of_models_that_have_no_map_are_counted():
     ]
     results = FigureData({"operating_points": pd.DataFrame(rows)})
     assert len(cost_map.data(results)) == 6 * cost_map.STEPS**2
-    said = figure_of("cost_map", results).get_supxlabel()
-    assert said == "4 more pairs of models in operating_points.csv"
+    text = figure_of("cost_map", results).get_supxlabel()
+    assert text == "4 more pairs of models in operating_points.csv"
 
 
 @pytest.mark.parametrize("name", ["frontier", "peaks"])
@@ -625,5 +625,5 @@ def test_a_knee_is_marked_where_levels_lie_around_it(study, tmp_path, answered_r
     for star in stars:
         (x,), (y,) = star.get_data()
         assert 38 < x < 66 and y > 0
-    (said,) = (text.get_text() for text in drawn.axes[1].texts)
-    assert said.startswith("knee\n") == marked
+    (message,) = (text.get_text() for text in drawn.axes[1].texts)
+    assert message.startswith("knee\n") == marked

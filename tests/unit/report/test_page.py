@@ -150,9 +150,9 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
     noisy = {name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()}
     floor = percent(noisy["savings"]["noise_floor"].iloc[0])
     (conclusion,) = conclusions(noisy)
-    (said,) = (each for each in conclusion.sentences if "noise" in each)
-    assert said.startswith(f"Differences below {floor} are this host's noise")
-    assert said.endswith(": this one may be.")
+    (message,) = (each for each in conclusion.sentences if "noise" in each)
+    assert message.startswith(f"Differences below {floor} are this host's noise")
+    assert message.endswith(": this one may be.")
     page = report_page.render(noisy, {}, synthetic.loaded(made))
     assert f"<td>{floor}</td>" in page.replace("\N{NO-BREAK SPACE}", " ")
     larger = noisy["savings"].assign(noise_floor=0.01)
@@ -187,19 +187,19 @@ def test_a_ceiling_that_is_too_low_is_refused_and_why():
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("told", "message"),
     [
         ({}, None),
         ({"tells_siblings": False}, "does not tell which CPUs share a physical core"),
         ({"shared_by_server_and_client": [2, 6]}, "share a physical core (CPUs 2, 6)"),
     ],
 )
-def test_it_says_what_is_known_of_physical_cores(told, said):
+def test_it_says_what_is_known_of_physical_cores(told, message):
     made = synthetic.records(mixes=[(1, 1)], holds=())
     for record in made:
         record["host"]["topology"] |= told
     text = " ".join(rendered(made).split()).replace("\n", " ")
-    assert (said in text) if said else ("share a physical core" not in text)
+    assert (message in text) if message else ("share a physical core" not in text)
 
 
 def test_names_cannot_break_the_page():
@@ -404,8 +404,8 @@ def test_a_study_without_prices_says_so_once():
     assert not any(len(tables[name]) for name in ("costs", "operating_points", "break_even"))
     frames = {name: table.to_pandas() for name, table in tables.items()}
     found = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
-    said = "No server of this study has a price, so the report has no costs."
-    assert found.count(said) == 1 and "USD" not in found
+    text = "No server of this study has a price, so the report has no costs."
+    assert found.count(text) == 1 and "USD" not in found
 
 
 def test_of_several_servers_the_cheapest_is_named():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sentences import (
-    said,
+    sentences_of,
     shows_nothing_missing,
     stands_only_where_true,
     tables_of,
@@ -797,9 +797,9 @@ def test_another_tenant_of_the_same_model_has_no_part_in_what_is_said_of_a_savin
     other = {"scenario": "cpu1.batched", "models": "a", "mix": "batched", **ALONE}
     lost = COMMON | REPEATED | PEAK | other | {"repeats_used": 2, "certified_rps": None}
     tenants = [COMMON | other | {"tenant": "batched"}]
-    assert "batched" not in said(study(peaks=[lost], tenants=tenants))
+    assert "batched" not in sentences_of(study(peaks=[lost], tenants=tenants))
     mine = lost | {"scenario": "cpu1.a", "mix": "a (standard)"}
-    assert "Of a (standard) only 2 of 3 repeats" in said(study(peaks=[mine]))
+    assert "Of a (standard) only 2 of 3 repeats" in sentences_of(study(peaks=[mine]))
 
 
 def test_what_copies_gain_is_told_after_all_of_different_models():

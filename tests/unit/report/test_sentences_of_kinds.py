@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import synthetic
 import synthetic_files
-from sentences import said, shows_nothing_missing, stands_only_where_true, tables_of, without_case
+from sentences import (
+    sentences_of,
+    shows_nothing_missing,
+    stands_only_where_true,
+    tables_of,
+    without_case,
+)
 
 from perseus.report.conclusions import conclusions, module_of
 from perseus.results.study_results import StudyResults
@@ -586,4 +592,4 @@ def test_a_soak_whose_requests_are_not_answered_is_no_yes(kind):
 def test_what_smoke_measured_answers_nothing():
     smoke = {"preset": "smoke", "kind": "dedicated", "scenario": "cpu1.a", "verdict": "ok"}
     measured = tables_of({"slowdown": [CELL | row for row in TWO], "peaks": [CELL | smoke]})
-    assert "slow each other down" not in said(measured)
+    assert "slow each other down" not in sentences_of(measured)

@@ -379,8 +379,10 @@ def test_the_mix_of_a_demand_is_the_same_whatever_the_dedicated_peaks_were(tmp_p
     assert base[-1]["weights"] != new[-1]["weights"]
     assert reasons(tmp_path / "same", base, new)["cpu1.shared", "mix-demand"] == ""
     new = synthetic.records(three, 1, **asked, rate_shares=(0.5, 0.2, 0.3))
-    said = reasons(tmp_path / "another", base, new)["cpu1.shared", "mix-demand"]
-    assert said.startswith("another mix: a 50 % + b 30 % + c 20 % of the demanded requests in base")
+    message = reasons(tmp_path / "another", base, new)["cpu1.shared", "mix-demand"]
+    assert message.startswith(
+        "another mix: a 50 % + b 30 % + c 20 % of the demanded requests in base"
+    )
 
 
 def test_other_weights_are_not_comparable(tmp_path):
@@ -501,8 +503,8 @@ def test_a_tilde_is_the_home_folder_in_each_path(studies, tmp_path, monkeypatch)
     (tmp_path / "results").symlink_to(studies["base"])
     task = compare_task({"base": "~/results", "new": studies["faster"], "out": "~/compared/"})
     assert task.out == str(tmp_path / "compared")
-    said = refused(base=studies["base"], new=studies["faster"], out="~no_such_user/compared")
-    assert "out: ~no_such_user/compared: there is no such user" in said
+    text = refused(base=studies["base"], new=studies["faster"], out="~no_such_user/compared")
+    assert "out: ~no_such_user/compared: there is no such user" in text
 
 
 def test_an_archive_holds_the_same_as_its_folder(studies, tmp_path):
@@ -546,10 +548,10 @@ def refused(**asked):
 
 def test_all_that_is_wrong_is_said_at_once(studies, tmp_path):
     (tmp_path / "notes.txt").write_text("no archive")
-    said = refused(base=tmp_path / "nowhere", new=tmp_path / "notes.txt", out="a/{b}")
-    assert "base: " in said and "there is no such folder or archive" in said
-    assert "cannot be read as .tar.gz" in said
-    assert "out: 'a/{b}' cannot be the folder" in said
+    text = refused(base=tmp_path / "nowhere", new=tmp_path / "notes.txt", out="a/{b}")
+    assert "base: " in text and "there is no such folder or archive" in text
+    assert "cannot be read as .tar.gz" in text
+    assert "out: 'a/{b}' cannot be the folder" in text
     assert refused().count("is missing") == 2
     assert "base and new are the same results" in refused(base=studies["base"], new=studies["base"])
     for name in ("peaks", "tenants", "costs", "aa"):
@@ -579,7 +581,7 @@ def odd(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "value", "said"),
+    ("table", "column", "value", "message"),
     [
         ("peaks", "estimate_rps", "x", "Failed to parse string: 'x'"),
         ("peaks", "estimate_rps", -5.0, "estimate_rps is -5, and must be at least 0"),
@@ -592,13 +594,13 @@ def odd(tmp_path):
         ("costs", "pricing", None, "pricing is null"),
     ],
 )
-def test_values_that_no_table_has_are_refused(odd, table, column, value, said):
+def test_values_that_no_table_has_are_refused(odd, table, column, value, message):
     path = odd / f"tables/{table}.parquet"
     pd.read_parquet(path).assign(**{column: value}).to_parquet(path)
     with pytest.raises(CompareError) as caught:
         read_source(odd)
     (problem,) = caught.value.problems
-    assert problem.startswith(f"tables/{table}.parquet cannot be read (") and said in problem
+    assert problem.startswith(f"tables/{table}.parquet cannot be read (") and message in problem
 
 
 def test_records_and_checks_that_nest_without_end_are_left_aside(odd):
@@ -749,7 +751,7 @@ def test_a_comparison_is_what_its_definition_says(compared, new):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"ratio": 0.9}, "broken rule: ratio = new / base"),
         ({"ci_high": 0.1}, "broken rule: ci_low <= ratio <= ci_high"),
@@ -759,12 +761,12 @@ def test_a_comparison_is_what_its_definition_says(compared, new):
         ({"base": -1.0}, "base is -1, and must be at least 0"),
     ],
 )
-def test_a_comparison_that_contradicts_itself_is_told(compared, changed, said):
+def test_a_comparison_that_contradicts_itself_is_told(compared, changed, message):
     table = compared("base", "same")
     table.loc[0, list(changed)] = list(changed.values())
     with pytest.raises(ContradictionError) as told:
         checked(table)
-    assert said in str(told.value) and "--forcerun compare" in str(told.value)
+    assert message in str(told.value) and "--forcerun compare" in str(told.value)
 
 
 def test_the_wrong_way_round_is_told(compared):

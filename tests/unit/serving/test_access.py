@@ -47,9 +47,9 @@ def test_every_variable_that_is_missing_or_cannot_be_sent_is_named():
     other = TOKEN | {"name": "x-team", "env": "TEAM", "prefix": ""}
     with pytest.raises(ServerError) as caught:
         read_access(remote(TOKEN, other), {"TEAM": f"{SECRET}\nx: y"})
-    said = str(caught.value)
-    assert "TRITON_TOKEN is not set" in said and "export TRITON_TOKEN=..." in said
-    assert "TEAM holds a character that no header can carry" in said and SECRET not in said
+    text = str(caught.value)
+    assert "TRITON_TOKEN is not set" in text and "export TRITON_TOKEN=..." in text
+    assert "TEAM holds a character that no header can carry" in text and SECRET not in text
 
 
 def test_a_server_with_tls_never_gets_a_token_without_it():

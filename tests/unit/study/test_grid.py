@@ -265,8 +265,8 @@ def test_names_are_safe_as_files_and_no_name_of_a_user():
     assert suffix({"preferred_batch_sizes": (4, 8), "cores": 2}) == "~preferred-4-8~cores-2"
     assert describe({"preferred_batch_sizes": (), "runtime": "x"}) == "preferred none, runtime x"
     assert configured("cpu1~cores-2") == configured("cpu1") == "cpu1"
-    (said, *_) = problems({"study": f"a{MARK}b"})
-    assert "is not a name" in said
+    (messages, *_) = problems({"study": f"a{MARK}b"})
+    assert "is not a name" in messages
 
 
 def test_several_servers_are_settings_too():
@@ -489,5 +489,5 @@ def test_energy_of_a_cpu_is_bounded_where_its_host_tells_it(monkeypatch):
 def test_a_grid_of_what_is_not_there_is_one_problem():
     change = alone({"instances": [1, 2]}, servers=["cpu2"])
     change["scenarios"][0]["tenants"] = [{"model": "squeeze"}]
-    said = problems(change)
-    assert not any("grid" in problem for problem in said)
+    text = problems(change)
+    assert not any("grid" in problem for problem in text)

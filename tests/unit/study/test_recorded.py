@@ -283,11 +283,11 @@ def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps,
 
 
 def test_what_was_understood_is_said(tmp_path):
-    said = {
+    text = {
         name: read(tmp_path, content).message(name)
         for name, content in {"a": AZURE_LLM, "b": BURSTGPT, "c": "0\n0.5\n1\n", "d": LOG}.items()
     }
-    assert said == {
+    assert text == {
         "a": "a was read as a CSV file: 3 requests in 2.25 s, 1.33/s; times of column 'TIMESTAMP'"
         " in dates (without a zone: an hour that its clock repeats counts double)",
         "b": "b was read as a BurstGPT trace: 4 requests in 101 s, 0.0396/s; times of column"

@@ -177,6 +177,6 @@ def test_shared_memory_and_priorities_are_of_servers_that_are_started_here():
     study = study_on(remote())
     study["scenarios"][0]["tenants"][0]["priority"] = 1
     study["measurement"] = {"client": {"shared_memory": True}}
-    said = "\n".join(problems(study))
-    assert "launcher 'remote', is not on this host or does not share its memory" in said
-    assert "tenants[0].priority: server 'far' is remote" in said
+    text = "\n".join(problems(study))
+    assert "launcher 'remote', is not on this host or does not share its memory" in text
+    assert "tenants[0].priority: server 'far' is remote" in text

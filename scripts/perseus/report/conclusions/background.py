@@ -35,13 +35,13 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
         f" {row['reason']}."
         for _, row in missing.iterrows()
     )
-    said = [_of_line(row) for _, row in known.iterrows()]
-    if len(said) > MAX_LINES:
-        said[MAX_LINES:] = ["The table lists the others."]
+    sentences = [_of_line(row) for _, row in known.iterrows()]
+    if len(sentences) > MAX_LINES:
+        sentences[MAX_LINES:] = ["The table lists the others."]
     kind, headline = _headline(on, known)
     if len(missing):
         headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
-    return Conclusion(kind, headline, (*said, *without), behind)
+    return Conclusion(kind, headline, (*sentences, *without), behind)
 
 
 def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:

@@ -33,14 +33,14 @@ class Asked:
         return float(self.stretches[-1]["to_rps"])
 
     def sentences(self, tables: Tables) -> list[str]:
-        said = [_stretch(row) for row in self.stretches[:MAX_LISTED]]
+        sentences = [_stretch(row) for row in self.stretches[:MAX_LISTED]]
         if len(self.stretches) > MAX_LISTED:
-            said.append(
+            sentences.append(
                 f"There are {len(self.stretches)} ranges of demand up to"
                 f" {significant(self.most_rps)} requests/s: see the table of the cheapest servers"
                 " by demand."
             )
-        return [*said, *not_sure(tables, self.points)]
+        return [*sentences, *not_sure(tables, self.points)]
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:

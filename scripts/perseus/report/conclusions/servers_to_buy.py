@@ -107,8 +107,8 @@ def servers(count: float) -> str:
 
 
 def _chance(probability: float) -> str:
-    said = chance(probability)
-    return f"of {said}" if said[0].isdigit() else said
+    share = chance(probability)
+    return f"of {share}" if share[0].isdigit() else share
 
 
 def _not_sure_together(row: pd.Series) -> Iterator[str]:

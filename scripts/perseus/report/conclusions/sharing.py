@@ -135,8 +135,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
         headline += f" (one run {of}: repeat to be sure)"
     longer = _longer_study(best, tables["peaks"]) if kind == "unclear" else ""
     evidence = (*_evidence(best, kind, known, tables["costs"], longer), *_without_result(savings))
-    said = (*evidence, *_caveats(used))
-    return Conclusion(kind, headline, said, to_lines(used), rank=float(best["saving"]))
+    sentences = (*evidence, *_caveats(used))
+    return Conclusion(kind, headline, sentences, to_lines(used), rank=float(best["saving"]))
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:

@@ -230,13 +230,13 @@ def _plane(
             axes.plot(*marker.rates_rps, **look, clip_on=False, zorder=5)
     missing = lines[~lines["estimate_scale"].map(is_known)]
     if len(missing):
-        said = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MAX_LISTED).iterrows()]
+        reasons = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MAX_LISTED).iterrows()]
         if len(missing) > MAX_LISTED:
-            said.append(f"{len(missing) - MAX_LISTED} more")
+            reasons.append(f"{len(missing) - MAX_LISTED} more")
         axes.text(
             0.02,
             0.03,
-            "no estimate for\n" + "\n".join(fill(each, 2 * beside) for each in said),
+            "no estimate for\n" + "\n".join(fill(each, 2 * beside) for each in reasons),
             transform=axes.transAxes,
             fontsize="small",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},

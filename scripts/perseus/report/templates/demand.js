@@ -39,13 +39,13 @@ function element(tag, text, ...children) {
 }
 
 function card(label, value, note) {
-  const said = element("dd", "", element("strong", value));
+  const definition = element("dd", "", element("strong", value));
   if (note) {
     const small = element("span", note);
     small.className = "soft";
-    said.append(small);
+    definition.append(small);
   }
-  return element("div", "", element("dt", label), said);
+  return element("div", "", element("dt", label), definition);
 }
 
 function cost(fleet) {
