@@ -110,7 +110,7 @@ def test_a_comparison_that_lost_the_record_of_how_it_was_made_is_made_again(
 
 
 @pytest.mark.parametrize(
-    ("keys", "message"),
+    ("keys", "messages"),
     [
         (("base=/nowhere", "new=/none.tar.gz"), ["base: /nowhere: there is no such", "new: /none"]),
         (("base=.",), ["base: .: it has no tables/peaks.parquet", "new: is missing"]),
@@ -118,10 +118,10 @@ def test_a_comparison_that_lost_the_record_of_how_it_was_made_is_made_again(
     ],
     ids=["nowhere", "no results", "nothing"],
 )
-def test_what_cannot_be_compared_is_said_before_any_job(empty, keys, message):
+def test_what_cannot_be_compared_is_said_before_any_job(empty, keys, messages):
     code, output, errors = empty.plan("compare", "--config", *keys)
     assert code == 1 and "Traceback" not in output + errors
-    for line in message:
+    for line in messages:
         assert line in output + errors
 
 

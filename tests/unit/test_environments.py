@@ -90,26 +90,26 @@ def instructions():
 
 
 def test_the_container_has_the_pins_and_the_python_of_the_conda_environment():
-    text = instructions()
-    (base,) = [value for word, value in text if word == "FROM"]
+    steps = instructions()
+    (base,) = [value for word, value in steps if word == "FROM"]
     environment = yaml.safe_load((ROOT / "envs" / "perseus.yaml").read_text())
     (python,) = (i for i in environment["dependencies"] if str(i).startswith("python="))
     assert re.fullmatch(rf"docker.io/library/python:{python[7:]}\.\d+-slim-bookworm", base)
-    installed = [value for word, value in text if word == "RUN" and "pip" in value]
+    installed = [value for word, value in steps if word == "RUN" and "pip" in value]
     (command,) = installed
     assert "pip install --no-cache-dir -r requirements.txt" in command
-    assert ("COPY", "requirements.txt .") in text
+    assert ("COPY", "requirements.txt .") in steps
 
 
 def test_the_container_runs_snakemake_on_the_whole_workflow_and_not_as_root():
-    text = instructions()
-    users = [value for word, value in text if word == "USER"]
+    steps = instructions()
+    users = [value for word, value in steps if word == "USER"]
     assert users == ["perseus"]
-    assert text.index(("USER", "perseus")) > max(
-        i for i, (word, _) in enumerate(text) if word in ("RUN", "COPY")
+    assert steps.index(("USER", "perseus")) > max(
+        i for i, (word, _) in enumerate(steps) if word in ("RUN", "COPY")
     )
-    assert ("ENTRYPOINT", '["snakemake"]') in text
-    copied = {value.split()[0] for word, value in text if word == "COPY"}
+    assert ("ENTRYPOINT", '["snakemake"]') in steps
+    copied = {value.split()[0] for word, value in steps if word == "COPY"}
     assert copied == PARTS | {"requirements.txt"}
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == copied

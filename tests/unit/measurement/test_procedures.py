@@ -171,7 +171,7 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
 
 
 @pytest.mark.parametrize(
-    ("used", "of_server", "message"),
+    ("used", "of_server", "words"),
     [
         (client("http"), server(), ["gRPC", "shared memory", "larger machine"]),
         (client("grpc", shared_memory=True), server(), ["larger machine"]),
@@ -189,10 +189,10 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
         ),
     ],
 )
-def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_server, message):
+def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_server, words):
     ways = advice_for(used, of_server, client_cores=2).split(", ")
-    assert len(ways) == len(message)
-    for way, word in zip(ways, message, strict=True):
+    assert len(ways) == len(words)
+    for way, word in zip(ways, words, strict=True):
         assert word in way
 
 

@@ -98,14 +98,14 @@ def builder(tmp_path, monkeypatch, nvml):
 def test_a_plan_is_built_on_the_server_s_gpu_for_its_batches(builder, tmp_path):
     _, asked = builder()
     assert [each["gpus"] for each in asked] == ["1", "1"]
-    message = asked[1]["arguments"]
-    assert "--minShapes=input:1x3x224x224" in message
-    assert "--optShapes=input:16x3x224x224" in message
-    assert "--maxShapes=input:16x3x224x224" in message
-    assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in message
-    assert {"--noTF32", "--skipInference"} <= set(message)
+    arguments = asked[1]["arguments"]
+    assert "--minShapes=input:1x3x224x224" in arguments
+    assert "--optShapes=input:16x3x224x224" in arguments
+    assert "--maxShapes=input:16x3x224x224" in arguments
+    assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in arguments
+    assert {"--noTF32", "--skipInference"} <= set(arguments)
     # Gone in 11, which ends at flags that it does not know.
-    assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in message}
+    assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in arguments}
     assert (tmp_path / "plans" / "model.plan").read_bytes() == b"plan of onnx"
 
 

@@ -108,14 +108,14 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
         demand = synthetic.demand(rps, **settings, servers=("cpu1", "cpu2"))
         planned.append({p.strategy: p for p in plans(results.operating_points, demand)})
     differing = with_spot = 0
-    for message, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
-        for card, strategy in zip(message["cards"], (SHARING, DEDICATED), strict=False):
+    for shown, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
+        for card, strategy in zip(shown["cards"], (SHARING, DEDICATED), strict=False):
             one = plan[strategy]
             count = f"{one.servers} server{'' if one.servers == 1 else 's'}"
             assert f"{usd(one.usd_per_month)} a month{count}" in card
         differing += plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
-        assert sum(int(row[0]) for row in message["rows"]) == plan[SHARING].servers
-        with_spot += any("spot" in row[1] for row in message["rows"])
+        assert sum(int(row[0]) for row in shown["rows"]) == plan[SHARING].servers
+        with_spot += any("spot" in row[1] for row in shown["rows"])
     assert differing > 10  # sharing pays at many of them
     assert 10 < with_spot < 40
 

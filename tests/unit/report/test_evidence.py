@@ -86,8 +86,8 @@ def test_what_one_server_carries_says_how_to_plan_by_it():
 
 def behind(page):
     """The ids that the conclusions lead to."""
-    message = page.split('<section id="conclusions"')[1].split("</section>")[0]
-    return re.findall(r'href="#([^"]+)"', message)
+    section = page.split('<section id="conclusions"')[1].split("</section>")[0]
+    return re.findall(r'href="#([^"]+)"', section)
 
 
 @pytest.mark.parametrize("rps", [None, 3.0])

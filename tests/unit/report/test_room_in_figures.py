@@ -200,9 +200,9 @@ def test_the_title_stands_above_the_names_of_many_tenants():
 
 
 def test_the_legend_of_frontiers_names_what_is_drawn(beside_many):
-    for results, message in ((beside_many, False), (servers_of_pairs(1), True)):
+    for results, is_drawn in ((beside_many, False), (servers_of_pairs(1), True)):
         (legend,) = figure_of("frontier", results).legends
-        assert ("first failing" in [text.get_text() for text in legend.get_texts()]) == message
+        assert ("first failing" in [text.get_text() for text in legend.get_texts()]) == is_drawn
 
 
 def grid_of(keys, broken):

@@ -21,39 +21,43 @@ def written(folder, made):
 
 
 def test_the_answer_comes_before_the_peaks_in_columns(tmp_path):
-    text = written(tmp_path, synthetic.with_failures(synthetic.records()))
-    assert "should share" in text[0]
-    start = text.index("")
+    output = written(tmp_path, synthetic.with_failures(synthetic.records()))
+    assert "should share" in output[0]
+    start = output.index("")
     head = "server load line requests/s 95 % interval certified verdict"
-    assert " ".join(text[start + 1].split()) == head
-    assert text[start + 2].startswith("cpu1    resnet18 ")
-    assert any(line.endswith("client limited") for line in text)
-    assert len(text) == start + 2 + 7
+    assert " ".join(output[start + 1].split()) == head
+    assert output[start + 2].startswith("cpu1    resnet18 ")
+    assert any(line.endswith("client limited") for line in output)
+    assert len(output) == start + 2 + 7
 
 
 def test_a_rate_below_the_interval_that_failed_is_marked_as_on_the_page(tmp_path):
     made = synthetic.records()
     assert not any(BELOW in line for line in written(tmp_path, made))
     made[0]["first_failing_scale"] = 0.5 * made[0]["estimate_scale"]
-    text = written(tmp_path, made)
-    start = text.index("")
-    marked = [line for line in text[start + 2 :] if BELOW in line]
-    assert re.search(rf"to [\d.]+ {BELOW}  ", marked[0]) and marked[0] == text[start + 2]
-    assert marked[1:] == [text[-1]] and text[-1].startswith(f"{BELOW} single windows failed below")
+    output = written(tmp_path, made)
+    start = output.index("")
+    marked = [line for line in output[start + 2 :] if BELOW in line]
+    assert re.search(rf"to [\d.]+ {BELOW}  ", marked[0]) and marked[0] == output[start + 2]
+    assert marked[1:] == [output[-1]] and output[-1].startswith(
+        f"{BELOW} single windows failed below"
+    )
 
 
 def test_many_peaks_are_left_to_their_file(tmp_path):
     mixes = [(n, 1) for n in range(1, MAX_PEAKS + 1)]
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, bootstraps=20)
-    text = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
-    assert text[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
+    output = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
+    assert output[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
 
 
 def test_of_many_answers_the_first_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(summary.MANY, "sharing", replace(summary.MANY["sharing"], most=0))
-    text = written(tmp_path, synthetic.records())
-    (start,) = (i for i, line in enumerate(text) if line.startswith("Of 1 scenarios of different"))
-    assert text[start + 1].startswith("  On full servers ")
+    output = written(tmp_path, synthetic.records())
+    (start,) = (
+        i for i, line in enumerate(output) if line.startswith("Of 1 scenarios of different")
+    )
+    assert output[start + 1].startswith("  On full servers ")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", None])

@@ -171,17 +171,15 @@ def test_a_setting_that_was_left_out_has_a_row_that_says_why(study):
 
 def test_equal_settings_are_too_close_to_tell():
     equal = {"onnxruntime": 1.0, "openvino": 1.0}
-    messages = []
+    judged = []
     for seed in range(4):
         _, recommendations = found(synthetic.grid_records(equal, THREE, seed), factors=equal)
-        messages += list(
+        judged += list(
             zip(recommendations["verdict"], recommendations["recommendation"], strict=True)
         )
-    clear = [words for verdict, words in messages if verdict == "clear"]
-    assert len(messages) == 12 and len(clear) <= 3  # at about 1 in 10
-    assert sum("Too close to tell: " in words for _, words in messages) == len(messages) - len(
-        clear
-    )
+    clear = [words for verdict, words in judged if verdict == "clear"]
+    assert len(judged) == 12 and len(clear) <= 3  # at about 1 in 10
+    assert sum("Too close to tell: " in words for _, words in judged) == len(judged) - len(clear)
 
 
 def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
