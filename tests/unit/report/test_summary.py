@@ -10,7 +10,7 @@ import synthetic_files
 
 from perseus.report.conclusions import QUESTIONS, conclusions, module_of
 from perseus.report.conclusions.conclusion import Conclusion
-from perseus.report.conclusions.summary import MANY, MOST, NAMED, summed_up
+from perseus.report.conclusions.summary import MANY, MAX_SEPARATE, NAMED, summed_up
 from perseus.report.links import MAX_LINES, PEAKS, Link, to_section
 from perseus.report.page import render
 from perseus.study.experiments import OTHER_KINDS
@@ -24,12 +24,12 @@ def conclusion(kind, name, rank=0.0, sentences=("Of all.",), behind=()):
 
 
 def test_a_few_answers_stay_as_they_are():
-    few = [conclusion("no", f"n{number}") for number in range(MOST)]
+    few = [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE)]
     assert list(summed_up(few, "sharing")) == few
 
 
 def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
-    many = [conclusion("no", f"n{number}") for number in range(MOST)]
+    many = [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE)]
     two = ("Of two.", "Of all.")
     many += [conclusion("perhaps", "perhaps"), conclusion("yes", "less", 0.1, two)]
     many += [conclusion("yes", "more", 0.2, two)]
@@ -47,16 +47,18 @@ def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
 
 
 def test_many_answers_of_one_kind_are_of_that_kind():
-    (told,) = summed_up([conclusion("no", f"n{number}") for number in range(MOST + 1)], "sharing")
+    (told,) = summed_up(
+        [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE + 1)], "sharing"
+    )
     assert told.kind == "no" and told.headline.endswith(": 7 should not share")
     assert not any("by chance" in sentence for sentence in told.sentences)
-    unknown = [conclusion("unknown", f"n{number}") for number in range(MOST)]
+    unknown = [conclusion("unknown", f"n{number}") for number in range(MAX_SEPARATE)]
     (told,) = summed_up([conclusion("no", "no"), *unknown], "sharing")
     assert told.kind == "unclear"
 
 
 def test_trouble_of_experiments_is_named_first_and_marks_all():
-    many = [conclusion("yes", f"n{number}") for number in range(MOST)]
+    many = [conclusion("yes", f"n{number}") for number in range(MAX_SEPARATE)]
     (told,) = summed_up([*many, conclusion("no", "fails")], "replay")
     assert told.headline == (
         "Of 7 conclusions on bursts and traces: 1 with trouble, 6 without trouble"
@@ -69,7 +71,7 @@ def test_links_lead_to_what_all_rest_on_where_they_are_many(of_each):
     table = Link("table", "table")
     many = [
         conclusion("no", f"n{number}", behind=(table, *own(number, of_each)))
-        for number in range(MOST + 1)
+        for number in range(MAX_SEPARATE + 1)
     ]
     (told,) = summed_up(many, "sharing")
     assert told.behind == ((table, *own_of_all(1)) if of_each == 1 else (table,))
@@ -83,7 +85,7 @@ def own(number, count):
 
 
 def own_of_all(count):
-    return tuple(link for number in range(MOST + 1) for link in own(number, count))
+    return tuple(link for number in range(MAX_SEPARATE + 1) for link in own(number, count))
 
 
 @pytest.mark.parametrize("name", MANY)

@@ -203,7 +203,7 @@ def test_a_pair_that_another_preset_measured_is_not_said_to_lack_a_measurement(t
 
 def test_a_measured_pair_is_one_however_many_were(monkeypatch):
     """Of very many only some are predicted from; none of them is said not to be measured."""
-    monkeypatch.setattr(predictions, "MOST", 4)
+    monkeypatch.setattr(predictions, "MAX_MIXES", 4)
     made = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()
     assert made["measured_ratio"].notna().sum() == 4
     measured = {"a 1 : b 1", "c 1 : d 1", "e 1 : f 1", "a 1 : f 1"}

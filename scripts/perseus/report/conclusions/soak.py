@@ -16,7 +16,7 @@ from perseus.report.numbers import listed, significant
 SHORT, INFINITE = "too short to tell", "infinite at times"
 """Drifts, as the table has them."""
 
-MOST = 100 * (1 - ANSWERED)
+MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
 """Unanswered requests, in percent, above which the server does not do its work."""
 
 
@@ -104,7 +104,7 @@ def _missed(row: pd.Series) -> str:
 def _failed_requests(row: pd.Series) -> str:
     """Number of a tenant's failed requests, and since when there are too many."""
     share, start = row["failed_requests"] / row["requests"], row["failing_from_hours"]
-    since = f", over {MOST:g} % from {significant(start)} h on"
+    since = f", over {MAX_FAILED_PERCENT:g} % from {significant(start)} h on"
     return (
         f"Of {row['tenant']}'s requests {significant(100 * share)} % failed"
         f" ({row['failed_requests']:.0f} of {row['requests']:.0f})"

@@ -12,7 +12,7 @@ from perseus.report.links import MAX_LINES, PEAKS, Link, to_section
 from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
-MOST: Final = 6
+MAX_SEPARATE: Final = 6
 """Largest number of conclusions on one question that are shown separately."""
 
 NAMED: Final = 3
@@ -26,7 +26,7 @@ class Question:
 
     subject: str
     labels: Mapping[str, str]
-    most: int = MOST
+    most: int = MAX_SEPARATE
     caveat: str = ""
 
 
