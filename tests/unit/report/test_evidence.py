@@ -91,7 +91,7 @@ def behind(page):
 
 
 @pytest.mark.parametrize("rps", [None, 3.0])
-def test_answers_lead_to_the_numbers_behind_them(rps):
+def test_conclusions_lead_to_the_numbers_behind_them(rps):
     models = synthetic.TRUTH.capacities
     asked = synthetic.demand(dict.fromkeys(models, rps)) if rps else None
     made = synthetic.records(mixes=[(1, 1), (2, 1)], holds=())

@@ -128,7 +128,7 @@ HEADLINES = {
 
 
 @pytest.mark.parametrize("text", HEADLINES)
-def test_the_answer_is_one_sentence_of_twenty_words_that_is_true(text):
+def test_the_conclusion_is_one_sentence_of_twenty_words_that_is_true(text):
     true, false = HEADLINES[text]
     assert headline(true).text == text and word_count(text) <= MAX_WORDS
     assert headline(false).text != text
@@ -138,7 +138,7 @@ def test_every_headline_of_the_code_has_a_case():
     assert without_case(headlines, HEADLINES) == []
 
 
-def test_what_copies_of_one_model_save_is_no_answer_on_sharing():
+def test_what_copies_of_one_model_save_is_no_conclusion_on_sharing():
     (true, _) = OF_COPIES["On full servers b and 2 copies of a should share: it saves about 20 %"]
     assert "sharing saves 20 %" in headline(true).text
     only_copies = study(savings({"models": "a + a"}))
@@ -193,7 +193,7 @@ def test_models_without_a_price_have_what_full_servers_save_and_the_evidence():
     assert len(cards(many, 9)) <= MAX_CARDS
 
 
-def test_the_first_screen_has_the_answer_the_key_figures_and_one_picture():
+def test_the_first_screen_has_the_conclusion_the_key_figures_and_one_picture():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
@@ -209,7 +209,7 @@ def test_the_first_screen_has_the_answer_the_key_figures_and_one_picture():
     assert 'id="figure-peaks"' in without_frontier.split("</header>")[0]
 
 
-def test_a_study_without_peaks_has_no_picture_beside_its_answer():
+def test_a_study_without_peaks_has_no_picture_beside_its_conclusion():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     page = report_page.render(frames, {}, synthetic.loaded(made))

@@ -53,7 +53,7 @@ def page():
     return rendered(synthetic.with_failures(synthetic.records(repeated())))
 
 
-def test_it_begins_with_the_answer(page):
+def test_it_begins_with_the_conclusion(page):
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
     assert text.index("should share: it saves about") < text.index("Peaks")
     assert re.search(r"carries 1\.\d\d times what dedicated servers carry", text)

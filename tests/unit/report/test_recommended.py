@@ -48,7 +48,7 @@ def test_the_report_begins_with_what_to_take(frames, made):
     assert not re.search(r"\b(nan|inf|None)\b", text)
 
 
-def test_an_answer_is_as_sure_as_its_verdict(frames):
+def test_a_conclusion_is_as_sure_as_its_verdict(frames):
     kinds = [conclusion.kind for conclusion in conclusions(frames)]
     assert kinds == ["yes"] * 3
     close = frames["recommendations"].assign(verdict="too close to tell")

@@ -811,7 +811,7 @@ def test_what_copies_gain_is_told_after_all_of_different_models():
     assert "a and b should share" in told[0] and "needs no measurement" in told[1]
 
 
-def test_copies_of_several_models_have_one_answer():
+def test_copies_of_several_models_have_one_conclusion():
     first, told = conclusions(study(savings=[COPIES, OF_B]))
     assert "a and b" in first.headline
     assert told.headline == (
@@ -895,5 +895,5 @@ def test_every_sentence_of_the_code_has_a_case(module):
     assert without_case(module_of(module), CASES) == []
 
 
-def test_no_answer_shows_what_is_missing():
+def test_no_conclusion_shows_what_is_missing():
     shows_nothing_missing(CASES)

@@ -561,12 +561,12 @@ def test_every_sentence_of_a_kind_has_a_case(kind):
     assert without_case(module_of(kind), CASES) == []
 
 
-def test_no_answer_shows_what_is_missing():
+def test_no_conclusion_shows_what_is_missing():
     shows_nothing_missing(CASES)
 
 
 @pytest.mark.parametrize("kind", synthetic_files.OF_KIND)
-def test_a_study_of_one_kind_has_an_answer_and_leads_to_its_table(kind, tmp_path):
+def test_a_study_of_one_kind_has_a_conclusion_and_leads_to_its_table(kind, tmp_path):
     cells = [synthetic_files.OF_KIND[kind](tmp_path)]
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, cells, []))
     (conclusion,) = conclusions({name: table.to_pandas() for name, table in made.items()})

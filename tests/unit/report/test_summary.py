@@ -23,12 +23,12 @@ def conclusion(kind, name, rank=0.0, sentences=("Of all.",), behind=()):
     return Conclusion(kind, name, (*sentences, f"Of {name}."), behind, rank)
 
 
-def test_a_few_answers_stay_as_they_are():
+def test_a_few_conclusions_stay_as_they_are():
     few = [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE)]
     assert list(summed_up(few, "sharing")) == few
 
 
-def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
+def test_many_conclusions_are_counted_and_the_first_that_gain_most_are_named():
     many = [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE)]
     two = ("Of two.", "Of all.")
     many += [conclusion("perhaps", "perhaps"), conclusion("yes", "less", 0.1, two)]
@@ -46,7 +46,7 @@ def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
     assert sorted(told.parts, key=repr) == sorted(many, key=repr)
 
 
-def test_many_answers_of_one_kind_are_of_that_kind():
+def test_many_conclusions_of_one_kind_are_of_that_kind():
     (told,) = summed_up(
         [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE + 1)], "sharing"
     )
@@ -89,14 +89,14 @@ def own_of_all(count):
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_there_are_words_for_every_kind_of_answer_that_the_code_gives(name):
+def test_there_are_words_for_every_kind_of_conclusion_that_the_code_gives(name):
     of = "sharing" if name == "copies" else name  # of_scenarios makes both
     tree = ast.parse(Path(module_of(of).__file__).read_text())
     given = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)} & KINDS
     assert given and given <= set(MANY[name].labels)
 
 
-def test_what_has_no_words_has_one_answer_at_most():
+def test_what_has_no_words_has_one_conclusion_at_most():
     assert set(QUESTIONS) - set(MANY) == {"servers_to_buy", "cheapest"}
     assert set(OTHER_KINDS) <= set(MANY)
 
@@ -125,7 +125,7 @@ def in_scenario(record, name):
     return record | {"cell": cell | names}
 
 
-def test_a_study_of_many_groups_has_one_answer_for_all(frames):
+def test_a_study_of_many_groups_has_one_conclusion_for_all(frames):
     told = list(conclusions(frames))
     of_demand, of_full_servers = (each for each in told if each.parts)
     assert of_demand.headline.startswith("Of 7 groups of models over the demand: 7 should share")

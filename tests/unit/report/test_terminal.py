@@ -20,7 +20,7 @@ def written(folder, made):
     return list(lines(folder))
 
 
-def test_the_answer_comes_before_the_peaks_in_columns(tmp_path):
+def test_the_conclusion_comes_before_the_peaks_in_columns(tmp_path):
     output = written(tmp_path, synthetic.with_failures(synthetic.records()))
     assert "should share" in output[0]
     start = output.index("")
@@ -51,7 +51,7 @@ def test_many_peaks_are_left_to_their_file(tmp_path):
     assert output[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
 
 
-def test_of_many_answers_the_first_are_named(tmp_path, monkeypatch):
+def test_of_many_conclusions_the_first_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(summary.MANY, "sharing", replace(summary.MANY["sharing"], most=0))
     output = written(tmp_path, synthetic.records())
     (start,) = (
