@@ -71,7 +71,7 @@ def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Queu
 
 def of_the_root(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
     """Without the windows that certify."""
-    others = [seen for seen in windows if not seen.confirms] or windows
+    others = [seen for seen in windows if not seen.certifies] or windows
     return of_all(model, tenant, others)
 
 
