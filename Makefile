@@ -68,7 +68,7 @@ doctor:
 
 # One command a line: .pre-commit-config.yaml has the same, a test keeps them equal.
 lint: environment
-	@echo "== ruff, mypy, import-linter, snakefmt, snakemake: style, types, rooms, workflow =="
+	@echo "== ruff, mypy, import-linter, snakefmt, snakemake: style, types, layers, workflow =="
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

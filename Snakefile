@@ -90,7 +90,7 @@ onsuccess:
         if has_report():
             print(f"The report of study {STUDY.name!r}: {RESULTS}/report.html")
         print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
-        print_last_words()
+        print_failed_cells()
 
 
 onerror:

@@ -71,7 +71,7 @@ def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Queu
 
 def of_the_root(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
     """Without the windows that certify."""
-    others = [seen for seen in windows if not seen.confirms] or windows
+    others = [seen for seen in windows if not seen.certifies] or windows
     return of_all(model, tenant, others)
 
 
@@ -129,8 +129,8 @@ RULES: Mapping[str, Patches] = {
 }
 
 COURSE: Mapping[str, Patches] = {
-    "more windows where the interval is wide": {"search.MOST_ROOT": 1},
-    "a window in which the busy server was slowed is spoilt": {"search.slowed": always(1.0)},
+    "more windows where the interval is wide": {"search.MAX_NEAR_LIMIT_FACTOR": 1},
+    "a window in which the busy server was slowed is invalid": {"search.slowed": always(1.0)},
 }
 """These rules belong to the course of a search, which is run anew without them."""
 

@@ -253,7 +253,7 @@ def _line(cell: PeakRecord) -> dict[str, Any]:
 
 def _peak(cell: PeakRecord, repeats: int) -> dict[str, Any]:
     """The values are those of the records; the table only has to say that there are some."""
-    nothing = ("ci_low_rps", "ci_high_rps", "sharing_ratio")
+    unknown = ("ci_low_rps", "ci_high_rps", "sharing_ratio")
     ends = ("sharing_ratio_low", "sharing_ratio_high")
     return {
         **_line(cell),
@@ -265,7 +265,7 @@ def _peak(cell: PeakRecord, repeats: int) -> dict[str, Any]:
         "reason": "",
         "repeats_used": repeats,
         "estimate_rps": float(cell.rates_rps(cell.estimate_scale).sum()),
-        **dict.fromkeys((*nothing, *ends), np.nan),
+        **dict.fromkeys((*unknown, *ends), np.nan),
     }
 
 

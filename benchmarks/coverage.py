@@ -80,7 +80,7 @@ LATE = {
     )
     for lag_ms in (0.05, 0.1, 0.15)
 }
-"""A late p99 of 1 ms spoils a window: hardly any near the limit, the busier ones, and all."""
+"""A late p99 of 1 ms makes windows invalid: hardly any near the limit, the busier ones, and all."""
 
 DRAWN = (
     "servers drawn at random, {:g} to {:g} ms, p90, p95 or p99 within {:g} to {:g} times of it"

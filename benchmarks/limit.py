@@ -122,7 +122,7 @@ def certified_rps(system: System, closed_rps: float, service_s: float, say: Say)
 
 
 def _verdict(system: System, rate_rps: float, service_s: float) -> tuple[Verdict, str]:
-    """Of a fresh window; one that the client or the host spoilt is tried once more."""
+    """Of a fresh window; one that the client or the host made invalid is tried once more."""
     sla = Sla(latency_ms=SLA_SERVICES * service_s * 1000)
     settle_s = max(SETTLE_S, SETTLE_SERVICES * service_s)
     seconds = settle_s + grace_s((sla,)) + max(COUNTED_S, COUNTED_SERVICES * service_s)

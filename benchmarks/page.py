@@ -180,7 +180,7 @@ HOST = (
 COLUMNS = ("case", "metric", "ours", "peer", "peer_name", "ratio", "goal", "met")
 
 
-MOST_MISSED = 3
+MAX_MISSED = 3
 """Goals that the overview names of a part."""
 
 OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
@@ -238,8 +238,8 @@ def _row(part: Part) -> dict[str, str]:
 
 def _missed(part: Part) -> str:
     told = [f"{row['case']}: {_figure(row)}" for row in part.missed]
-    more = [f"and {len(told) - MOST_MISSED} more"] if len(told) > MOST_MISSED else []
-    return "; ".join([*told[:MOST_MISSED], *more])
+    more = [f"and {len(told) - MAX_MISSED} more"] if len(told) > MAX_MISSED else []
+    return "; ".join([*told[:MAX_MISSED], *more])
 
 
 def _figure(row: Mapping[str, str]) -> str:

@@ -98,7 +98,7 @@ class PerfAnalyzer:
         start_s = time.monotonic()
         with self.running(address, model, [*options, "-f", str(table)]) as process:
             output, _ = process.communicate()
-        if process.returncode and not any(said in output for said in UNSETTLED):
+        if process.returncode and not any(message in output for message in UNSETTLED):
             raise RuntimeError(f"perf_analyzer ended with {process.returncode}:\n{output}")
         levels = parse_levels(table.read_text()) if table.exists() else ()
         return Report(levels, time.monotonic() - start_s, output)

@@ -19,10 +19,10 @@ MODELS = (10, 100, 1000)
 TYPES_USD = (0.0475, 0.095, 0.19, 0.526)
 """Four types of servers, of which the dearer carry more, each by a factor of its own."""
 LIMIT_S = 60.0
-MOST_OVER_DEMAND = 100
+MAX_OVER_DEMAND = 100
 """Models whose servers are told over the demand, too."""
 
-DEMANDS, EACH, MOST_SERVERS = 121, 10, 100
+DEMANDS, EACH, MAX_SERVERS = 121, 10, 100
 """Over the demand: how many, of which so many-th are solved by the peer, up to what fills so many
 servers."""
 
@@ -63,7 +63,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
             Goal("<=", 1.001),
         )
         yield Row(BENCHMARK, case, "gap that is stated (share)", found.gap)
-        if models <= MOST_OVER_DEMAND:
+        if models <= MAX_OVER_DEMAND:
             yield from over_demand(models, offers, wanted, say)
 
 
@@ -73,7 +73,7 @@ def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterat
     mine = offers.usd_per_hour == min(TYPES_USD)
     rates, shares = offers.rates_rps[:, mine], wanted.demand_rps / wanted.demand_rps.sum()
     full_rps = 1 / float((shares / rates.max(axis=1)).sum())
-    demands = np.geomspace(1, MOST_SERVERS * full_rps, DEMANDS)
+    demands = np.geomspace(1, MAX_SERVERS * full_rps, DEMANDS)
     start_s = time.monotonic()
     found = needed(rates, shares, demands.tolist())
     took_s = time.monotonic() - start_s

@@ -53,7 +53,9 @@ FIRST = (4, 6, 8)
 
 def run(at: Place, say: Say) -> Iterator[Row]:
     """The goals are of the step that is chosen, for pairs that are left out."""
-    known = {server: [each for path in files for each in read(path)] for server, files in kept()}
+    known = {
+        server: [each for path in files for each in read(path)] for server, files in stored_files()
+    }
     for out in Out:
         found = {step: _errors_of_pairs(step, out, known) for step in LadderStep}
         for step, off in found.items():
@@ -64,17 +66,17 @@ def run(at: Place, say: Say) -> Iterator[Row]:
                 yield Row(BENCHMARK, case, "90th percentile (share)", float(np.quantile(off, 0.9)))
         if out is Out.MIX:
             yield _goal(_errors_of_chosen(known), found[LadderStep.UTILISATION])
-    for server, files in kept():
+    for server, files in stored_files():
         of_copies = [each for each in known[server] if each.shared.is_of_copies]
         for path in files:
             yield from _coverage(path, of_copies)
-    for server, files in kept():
+    for server, files in stored_files():
         ends = [each for path in files for each in json.loads(path.read_text())["mixes"]]
         halves = [(each["high"] - each["low"]) / 2 / each["value"] for each in ends]
         yield Row(BENCHMARK, server, "noise: half of a 95 % interval", float(np.median(halves)))
 
 
-def kept() -> Iterator[tuple[str, list[Path]]]:
+def stored_files() -> Iterator[tuple[str, list[Path]]]:
     """Each server with its files."""
     for server, files in groupby(sorted(FOLDER.glob("*.json")), server_of):
         yield server, list(files)
@@ -135,16 +137,16 @@ def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
     for first in FIRST:
         case, what = f"{path.stem}, {first} mixes known", "share within the interval of nine of ten"
         for by, claimed in (("", True), (", by their scatter alone", False)):
-            held = [
+            covered = [
                 inside
                 for order in orders
                 for inside in _are_inside(order, first, of_copies, claimed)
             ]
-            if not held:  # a small study, of which so many are all
+            if not covered:  # a small study, of which so many are all
                 continue
             goal = Goal(">=", CONFIDENCE, "ours")
-            named = f"{case}{by} ({len(held)} predictions)"
-            yield Row(BENCHMARK, named, what, float(np.mean(held)), goal=goal)
+            named = f"{case}{by} ({len(covered)} predictions)"
+            yield Row(BENCHMARK, named, what, float(np.mean(covered)), goal=goal)
 
 
 def _even(known: Sequence[Known]) -> dict[frozenset[str], Known]:
@@ -192,12 +194,12 @@ def summary(mixes: Sequence[MeasuredRatio]) -> dict[str, Any]:
 
 def read(path: Path) -> list[Known]:
     """The mixes of a file, whose requests came at random times (Poisson)."""
-    kept = json.loads(path.read_text())
+    stored = json.loads(path.read_text())
     solos = {
         name: Solo(
             **plain | {"sla": Sla.model_validate(plain["sla"]), "work_s": np.array(plain["work_s"])}
         )
-        for name, plain in kept["solos"].items()
+        for name, plain in stored["solos"].items()
     }
     return [
         Known(
@@ -207,7 +209,7 @@ def read(path: Path) -> list[Known]:
             mix["value"],
             Interval(mix["value"], mix["low"], mix["high"]).log_deviation,
         )
-        for mix in kept["mixes"]
+        for mix in stored["mixes"]
     ]
 
 

@@ -72,10 +72,10 @@ def _measured(folder: Path, say: Say) -> Peaks:
     peaks: Peaks = pq.read_table(
         folder / "results" / STUDY / "tables" / "peaks.parquet"
     ).to_pylist()
-    said = ", ".join(
+    peaks_text = ", ".join(
         f"{peak['mix']} {peak['verdict']} {peak['estimate_rps']:.4g}/s" for peak in peaks
     )
-    say(f"{said} ({time.monotonic() - start_s:.0f} s)")
+    say(f"{peaks_text} ({time.monotonic() - start_s:.0f} s)")
     return peaks
 
 

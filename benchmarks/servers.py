@@ -228,7 +228,7 @@ BURSTS = {
         jittered(0.005), P50, 120, host=Host(0.04, 60, burst_every_s=12)
     ),
 }
-"""With these the rule was made that windows are spoilt in which the busy server was slowed."""
+"""The rule that windows are invalid in which the busy server was slowed comes from these."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ def _keeps_slas(
 
 
 def passes(server: Server, rate_rps: float, seed: int) -> bool:
-    """Whether a window that certifies passes at this rate; a spoilt one is tried again."""
+    """Whether a window that certifies passes at this rate; an invalid one is tried again."""
     rng = np.random.default_rng([SEED, seed])
     lag_s, unloaded_ms = server.lag_per_request_s, server.unloaded_ms(rng)
     system = replace(server.simulated(rng), lag_per_request_s=lag_s)

@@ -166,8 +166,8 @@ def study(pair: Pair, host: Host | RecordedHost | None, seed: int) -> Studied:
         alone.append(record)
     dedicated_rps = {name: record.estimate_scale for name, record in zip(NAMES, alone, strict=True)}
     if not all(record.has_limit for record in alone):
-        nothing = Quantity(np.nan, np.empty(0))
-        return Studied(nothing, nothing)
+        unknown = Quantity(np.nan, np.empty(0))
+        return Studied(unknown, unknown)
     shared, _ = searched(pair, (0, 1), dedicated_rps, rng, slowness, clock_s + BETWEEN_S)
     records = (shared, *alone)
     return Studied(ratio_of(records), ratio_of([without_pairs(each) for each in records]))

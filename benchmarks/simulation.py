@@ -25,7 +25,7 @@ Discipline = Callable[[Floats, Floats], Floats]
 """(arrival times, ascending; work of each request), in seconds -> completion times."""
 
 
-MOST_ROUNDS = 20_000
+MAX_ROUNDS = 20_000
 """Requests one after another in a closed loop: no client sends faster."""
 
 Slowness = Callable[[Floats], Floats]
@@ -247,7 +247,7 @@ class SimulatedServer:
         """A window with so many requests of each tenant always with the server."""
         mean_s = [draw(np.random.default_rng(0), 100).mean() for draw in self.service]
         shortest_s = min(work for work, n in zip(mean_s, in_flight, strict=True) if n)
-        rounds = int(min(1.5 * duration_s / shortest_s, MOST_ROUNDS))
+        rounds = int(min(1.5 * duration_s / shortest_s, MAX_ROUNDS))
         owner = np.tile(np.repeat(np.arange(len(in_flight)), in_flight), rounds + 1)
         done, queued = self._serve(np.zeros(len(owner)), owner, self._work_s(owner))
         # Each request is sent when an answer leaves room for it.
@@ -260,7 +260,7 @@ class SimulatedServer:
         with self._passing(SimulatedLoad(self.clock_s, times, done, queued, lags)) as load:
             yield load
 
-    def wait_until_idle(self, foreign: float) -> bool:
+    def wait_until_idle(self, other_load: float) -> bool:
         """A simulated host has others only where a test puts them, and those stay."""
         return False
 

@@ -27,7 +27,7 @@ def errors_of_jobs():
     return sorted(path for folder in logs_of_run() for path in Path(folder).rglob("*.error"))
 
 
-def print_last_words():
+def print_failed_cells():
     from perseus.results.failed_cells import final_message
 
     records = [Path(file) for file in files.records(STUDY, CELLS)]
@@ -39,4 +39,4 @@ def print_last_words():
 
 # A run that finds nothing to do calls no hook.
 if workflow.is_main_process:
-    logger.addFilter(NothingToDo(lambda: print_last_words() if is_of_study() else None))
+    logger.addFilter(NothingToDo(lambda: print_failed_cells() if is_of_study() else None))

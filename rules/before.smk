@@ -100,15 +100,15 @@ def make_again_what_is_lost():
     lost = list(folder_outputs.files_lost(raw, RAW))
     for path in lost:
         print(f"{path} is missing: it is made again.", file=sys.stderr)
-    unmade = list(folder_outputs.files_lost([*raw, *repositories], [folder_outputs.TIME_STAMP]))
-    if unmade:
+    incomplete = list(folder_outputs.files_lost([*raw, *repositories], [folder_outputs.TIME_STAMP]))
+    if incomplete:
         print(
-            f"{len(unmade)} folders below {RESULTS}/raw and {REPOSITORY} are of an earlier version, or"
+            f"{len(incomplete)} folders below {RESULTS}/raw and {REPOSITORY} are of an earlier version, or"
             f" copied without {folder_outputs.TIME_STAMP}: they are made again.",
             file=sys.stderr,
         )
     gone = [path for path in files.measured(STUDY) if measured.has_lost_a_cell(Path(path))]
-    make_again([*lost, *unmade, *gone])
+    make_again([*lost, *incomplete, *gone])
 
 
 make_truncated_files_again([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])

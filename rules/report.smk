@@ -2,7 +2,7 @@
 
 inputs:   tables, that they were checked, figures, the raw results of all cells
 outputs:  results/<study>/report.html
-steps:    state the answer with its uncertainty, then the evidence, the host and the method
+steps:    state the conclusions with their uncertainty, then the evidence, the host and the method
 """
 
 
@@ -14,7 +14,7 @@ rule report:
         figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=figures_of(STUDY.kinds)),
         measured=files.measured(STUDY),
     output:
-        report(f"{RESULTS}/report.html", category="Answer", labels={"page": "report"}),
+        report(f"{RESULTS}/report.html", category="Report", labels={"page": "report"}),
     log:
         f"{LOGS}/report.log",
     conda:

@@ -5,21 +5,21 @@ from typing import Any
 
 from perseus.host.files import write_json
 from perseus.host.job import job
+from perseus.models.export_errors import TEMPORARY_ERRORS, export_error, export_or_write_error
 from perseus.models.networks import ExportError
 from perseus.models.onnx_precision import convert
-from perseus.models.unmade import OF_THE_MACHINE, made, why_unmade
 
 exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def conversion() -> dict[str, Any]:
     """Of what was exported, if it was."""
-    if reason := why_unmade(exported):
+    if reason := export_error(exported):
         raise ExportError(reason)
     reference = Path(snakemake.input.reference)
     return convert(snakemake.wildcards.precision, exported, reference, converted)
 
 
-with job(snakemake.log[0], *OF_THE_MACHINE) as say:
-    check = made(conversion, converted, say, ExportError)
+with job(snakemake.log[0], *TEMPORARY_ERRORS) as say:
+    check = export_or_write_error(conversion, converted, say, ExportError)
     write_json(Path(snakemake.output.check), check)

@@ -8,8 +8,8 @@ from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.job import job
 from perseus.host.signals import terminate_as_exit
-from perseus.models.tensorrt_plan import NoPlanError, TensorRtError, build, nothing_measured
-from perseus.models.unmade import UnmadeError, made, require_made
+from perseus.models.export_errors import NoModelError, export_or_write_error, require_model
+from perseus.models.tensorrt_plan import NoPlanError, TensorRtError, build, no_measurement_running
 from perseus.study.tasks.tensorrt import TensorRtTask
 
 onnx, plan = Path(snakemake.input.model), Path(snakemake.output.model)
@@ -17,9 +17,9 @@ onnx, plan = Path(snakemake.input.model), Path(snakemake.output.model)
 
 def planned():
     """The record of what built the plan."""
-    require_made(onnx)
+    require_model(onnx)
     task = TensorRtTask.model_validate(snakemake.params.task)
-    with nothing_measured(task, f"the plan {task.server}/{plan.parent.name}", say):
+    with no_measurement_running(task, f"the plan {task.server}/{plan.parent.name}", say):
         return build(
             task,
             onnx,
@@ -31,5 +31,5 @@ def planned():
 
 
 with job(snakemake.log[0], GpuError, TensorRtError, LockError) as say, terminate_as_exit():
-    record = made(planned, plan, say, NoPlanError, UnmadeError)
+    record = export_or_write_error(planned, plan, say, NoPlanError, NoModelError)
     write_json(Path(snakemake.output.record), record)

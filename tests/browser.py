@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-MOST_S = 100.0
+MAX_S = 100.0
 """A page has so long to tell what it finds."""
 
 CHROMIUM = shutil.which("chromium")
@@ -68,15 +68,15 @@ def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") ->
         to = f"const TO = 'http://127.0.0.1:{listener.server_port}/';"
         script = f"{to}async function ask(page) {{ {body} }}{LOOK}"
         file.write_text(f"<!doctype html>{views}<script>{script}</script>", encoding="utf-8")
-        said = folder / "console.txt"
-        with said.open("w") as console, started(file.as_uri(), stderr=console):
+        console_path = folder / "console.txt"
+        with console_path.open("w") as console, started(file.as_uri(), stderr=console):
             threading.Thread(target=listener.serve_forever, daemon=True).start()
-            listener.told.wait(MOST_S)
+            listener.told.wait(MAX_S)
             listener.shutdown()
     assert listener.found, "the browser told nothing in time"
     found = json.loads(listener.found)
     assert "error" not in found, found["error"]
-    lines = said.read_text(errors="replace").splitlines()
+    lines = console_path.read_text(errors="replace").splitlines()
     return found | {"console": [line for line in lines if "CONSOLE" in line]}
 
 

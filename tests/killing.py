@@ -48,9 +48,9 @@ def seed() -> int:
 class Run:
     """A command on a terminal of its own, with all that it starts."""
 
-    def __init__(self, root: Path, command: Sequence[str], said: Path) -> None:
+    def __init__(self, root: Path, command: Sequence[str], output: Path) -> None:
         self._mark = f"{MARK}={secrets.token_hex(8)}"
-        self._said = said
+        self._output = output
         self.status: int | None = None
         environment = os.environ | dict([self._mark.split("=")])
         self.pid, self._terminal = pty.fork()
@@ -62,10 +62,13 @@ class Run:
         self._listener.start()
 
     def _listen(self) -> None:
-        with self._said.open("ab") as said, contextlib.suppress(OSError):  # none writes any more
+        with (
+            self._output.open("ab") as file,
+            contextlib.suppress(OSError),
+        ):  # none writes any more
             while not self._closed.is_set():
                 if select.select([self._terminal], [], [], 0.1)[0]:
-                    said.write(os.read(self._terminal, 65536))
+                    file.write(os.read(self._terminal, 65536))
         os.close(self._terminal)
 
     def close_terminal(self) -> None:
@@ -136,21 +139,21 @@ class Killer:
     def __post_init__(self) -> None:
         self._random = random.Random(self.story.seed)
         self._left = 0
-        self.said = self.root / "said.txt"
+        self.output_path = self.root / "output.txt"
 
     def kill_and_finish(self, kills: int) -> None:
         """At last the command runs to its end, as any run does of which nothing was killed."""
         self._left = kills
         while self._left:
             self._one_run()
-        run = Run(self.root, self.command, self.said)
+        run = Run(self.root, self.command, self.output_path)
         run.ends(WHOLE_S)
         self._tell(f"ends with {run.status}")
         assert run.status == 0, self.explained()
         self.is_whole()
 
     def _one_run(self) -> None:
-        before, run = self._left, Run(self.root, self.command, self.said)
+        before, run = self._left, Run(self.root, self.command, self.output_path)
         down = False
         while self._left and run.wait(self._random.uniform(0.1, self.longest_s)):
             self._left -= 1
@@ -221,8 +224,8 @@ class Killer:
         print(event, flush=True)
 
     def explained(self) -> str:
-        said = self.said.read_text(errors="replace")
-        return f"{self.story}\n{said[-6000:]}"
+        text = self.output_path.read_text(errors="replace")
+        return f"{self.story}\n{text[-6000:]}"
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 import pytest
 
 HERE, THERE = "198.18.77.1", "198.18.77.2"  # of the range that is kept for tests of networks
-MOST_S = 120.0
+MAX_S = 120.0
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
@@ -44,8 +44,8 @@ def far_host(delay_ms: int, loss_percent: float) -> Iterator[tuple[str, list[str
             text=True,
         )
         assert link.stdout is not None
-        if (said := link.stdout.readline()) != "ready\n":
-            pytest.skip(f"no TUN devices: {said}{link.stdout.read()[-500:]}")
+        if (text := link.stdout.readline()) != "ready\n":
+            pytest.skip(f"no TUN devices: {text}{link.stdout.read()[-500:]}")
         yield THERE, ["ip", "netns", "exec", name]
     finally:
         if link is not None:
@@ -85,10 +85,10 @@ def _connect(namespace: str) -> tuple[int, int]:
 
 
 def carry(ends: tuple[int, int], delay_s: float, loss: float) -> None:
-    """Pass packets on until standard input ends, or for MOST_S."""
+    """Pass packets on until standard input ends, or for MAX_S."""
     chance, waiting = random.Random(1), list[tuple[float, int, int, bytes]]()
     other, count = {ends[0]: ends[1], ends[1]: ends[0]}, 0
-    end_s = time.monotonic() + MOST_S
+    end_s = time.monotonic() + MAX_S
     while (now_s := time.monotonic()) < end_s:
         while waiting and waiting[0][0] <= now_s:
             _, _, end, packet = heapq.heappop(waiting)

@@ -112,10 +112,10 @@ def records(
         rates = line.base_rps, line.direction_rps
         of_mix = _repeats(truth, rng, everyone, "shared", run, peaks, *rates)
         made += [record | {"weights": list(weights)} for record in of_mix]
-    for held, percent in holds:
-        base = tuple(percent / 100 * peaks[n] if n == held else 0.0 for n in names)
-        direction = tuple(0.0 if n == held else peaks[n] / (len(names) - 1) for n in names)
-        run = Run.hold(held, percent)
+    for background, percent in holds:
+        base = tuple(percent / 100 * peaks[n] if n == background else 0.0 for n in names)
+        direction = tuple(0.0 if n == background else peaks[n] / (len(names) - 1) for n in names)
+        run = Run.hold(background, percent)
         made += _repeats(truth, rng, everyone, "shared", run, peaks, base, direction)
     return made
 
@@ -130,7 +130,9 @@ def background_records(
     made = []
     for searched in everyone:
         runs = [
-            BackgroundRun(name=f"background-{searched}-{n}", searched=searched, held_percent=n)
+            BackgroundRun(
+                name=f"background-{searched}-{n}", searched=searched, background_percent=n
+            )
             for n in percents
         ]
         runs += [
@@ -139,8 +141,8 @@ def background_records(
         ]
         direction = tuple(float(n == searched) * peaks[n] for n in everyone)
         for run in runs:
-            held = run.held_rps(everyone, peaks)
-            base = tuple(held.get(n, 0.0) for n in everyone)
+            background = run.background_rps(everyone, peaks)
+            base = tuple(background.get(n, 0.0) for n in everyone)
             made += _repeats(truth, rng, everyone, "shared", run, peaks, base, direction)
     return made
 
@@ -243,7 +245,7 @@ def loaded(made: Sequence[Plain]) -> list[PeakRecord]:
     return [PeakRecord.model_validate({**record, "folder": Path()}) for record in made]
 
 
-def spoil(record: Plain, outcome: str, reason: str) -> Plain:
+def with_outcome(record: Plain, outcome: str, reason: str) -> Plain:
     """The record as the search leaves it with that outcome; what failed has not even started."""
     nothing: Plain = {}
     if outcome != "uncertified":
@@ -284,7 +286,7 @@ def by_server(record: Plain) -> Plain:
 def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
     """The records, of which the second repeat of a line found no limit."""
     return [
-        spoil(record, outcome, "it was lost")
+        with_outcome(record, outcome, "it was lost")
         if record["cell"]["run"]["name"] == line and record["cell"]["repeat"] == 2
         else record
         for record in made
@@ -293,7 +295,7 @@ def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
 
 def with_failures(made: Sequence[Plain]) -> list[Plain]:
     """Every way not to be ok, each on a line of its own."""
-    spoilt = {
+    outcomes = {
         "mix-3-1": ("infeasible", "the SLA fails at every rate tested (7.1% over 120 ms)"),
         "mix-1-3": ("client_limited", "the client used 91% of its core"),
         "hold-resnet18-50": ("uncertified", "no rate was certified (1.0% to 6.2%)"),
@@ -301,7 +303,7 @@ def with_failures(made: Sequence[Plain]) -> list[Plain]:
     }
     names = [record["cell"]["run"]["name"] for record in made]
     return [
-        spoil(record, *spoilt[name]) if name in spoilt else dict(record)
+        with_outcome(record, *outcomes[name]) if name in outcomes else dict(record)
         for record, name in zip(made, names, strict=True)
     ]
 

@@ -151,7 +151,7 @@ def _write_cell(results: Path, record: Plain, windows: Sequence[Plain]) -> Path:
     return folder
 
 
-def _confirmed() -> list[Plain]:
+def _certified() -> list[Plain]:
     """The rows of a window that certified both tenants together."""
     searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
     return [row for row, _ in window_rows(searched) if row["phase"] == "certify"]
@@ -194,7 +194,7 @@ def write_scaling(results: Path, answered_rps: Mapping[int, float]) -> Path:
 
 
 def _write_levels(results: Path, record: Plain, invalid: Collection[int] = ()) -> Path:
-    rows, like = [], _confirmed()
+    rows, like = [], _certified()
     levels = dict.fromkeys(each["concurrency"] for each in record["levels"])
     for window, level in enumerate(levels):
         verdict = "invalid" if level in invalid else "pass"
@@ -233,7 +233,7 @@ def write_background(results: Path) -> Path:
 def write_replay(results: Path, record: Plain | None = None) -> Path:
     """Its files, by default those of synthetic.replay_record. Returns the folder."""
     record = record or synthetic.replay_record()
-    rows, like = [], _confirmed()[0]
+    rows, like = [], _certified()[0]
     for each in record["offered"]:
         told = {name: each[name] for name in ("window", "phase", "tenant")}
         rows.append(like | told | {"scale": np.nan, "requests": sum(each["requests_each_s"])})
@@ -243,7 +243,7 @@ def write_replay(results: Path, record: Plain | None = None) -> Path:
 def write_soak(results: Path) -> Path:
     """Its files: latencies that scatter by 3 %, and a first window that is invalid, far too slow.
     Returns the folder."""
-    rows, like = [], _confirmed()
+    rows, like = [], _certified()
     rng, seconds = np.random.default_rng(0), synthetic.SOAK_WINDOW_S
     for window in range(synthetic.SOAK_WINDOWS):
         told = {"phase": "soak", "scale": np.nan, "window": window, "elapsed_s": seconds}
@@ -256,9 +256,9 @@ def write_soak(results: Path) -> Path:
     return _write_cell(results, synthetic.soak_record(), rows)
 
 
-def leave_unanswered(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:
+def fail_requests(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:
     """Rewrite the windows of a soak, so that from `first` to before `last` this share of each
-    one's requests was answered with an error."""
+    one's requests failed with an error."""
     rows = pq.read_table(folder / "windows.parquet").to_pylist()
     for row in rows:
         if first <= row["window"] and (last is None or row["window"] < last):

@@ -20,7 +20,7 @@ COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|9\d)(?:;\d+)*m")
 class Terminal:
     """A program on a terminal of its own, whose size is in characters; a context manager.
 
-    `said` is all that has come so far, with its control sequences.
+    `output` is all that has come so far, with its control sequences.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Terminal:
             preexec_fn=own_terminal,
         )
         os.close(other)
-        self.said = ""
+        self.output = ""
 
     def __enter__(self) -> Terminal:
         return self
@@ -62,9 +62,9 @@ class Terminal:
     def until(self, text: str, timeout_s: float = 120.0) -> None:
         """Read until that has been said."""
         deadline_s = time.monotonic() + timeout_s
-        while text not in self.said:
-            assert time.monotonic() < deadline_s, self.said
-            assert self._read(), self.said
+        while text not in self.output:
+            assert time.monotonic() < deadline_s, self.output
+            assert self._read(), self.output
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""
@@ -75,22 +75,22 @@ class Terminal:
         while self._read():
             pass
         self.process.wait(30)
-        return screen(self.said)
+        return screen(self.output)
 
     def _read(self) -> bool:
         try:
             new = os.read(self._side, 65536)
         except OSError:  # nobody has it open any more
             return False
-        self.said += new.decode()
+        self.output += new.decode()
         return bool(new)
 
 
-def screen(said: str) -> list[str]:
+def screen(output: str) -> list[str]:
     """The lines that stand on a screen that never scrolls; colours are left out."""
     lines, row, column, done = [""], 0, 0, 0
-    for found in CONTROL.finditer(said):
-        text = said[done : found.start()]
+    for found in CONTROL.finditer(output):
+        text = output[done : found.start()]
         lines[row] = lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
         column, done = column + len(text), found.end()
         number, command, start, down = found.groups()
@@ -106,7 +106,7 @@ def screen(said: str) -> list[str]:
             lines[row] = lines[row][:column]
         else:
             assert command in "mlh", found.group(0)  # colours, and whether there is a cursor
-    lines[row] = lines[row][:column] + said[done:]
+    lines[row] = lines[row][:column] + output[done:]
     while lines and not lines[-1].strip():
         lines.pop()
     return [line.rstrip() for line in lines]

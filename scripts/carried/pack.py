@@ -161,15 +161,15 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
         if not path.name.startswith(LEFT_OUT)
     ]
     backend = triton / "backends" / "python"
-    kept = [triton / "bin" / "tritonserver", stub, *libraries]
-    kept += [backend / "libtriton_python.so", backend / "triton_python_backend_utils.py"]
+    paths = [triton / "bin" / "tritonserver", stub, *libraries]
+    paths += [backend / "libtriton_python.so", backend / "triton_python_backend_utils.py"]
     for name in ("tritonclient", "hpack"):
-        kept += _package(name).rglob("*.py")
+        paths += _package(name).rglob("*.py")
     for name in ("nvidia-pytriton", "tritonclient", "hpack"):
         of_package = importlib.metadata.distribution(name)
         told = [file for file in of_package.files or () if file.name == "METADATA"]
-        kept += [Path(str(of_package.locate_file(file))) for file in told]
-    for path in kept:
+        paths += [Path(str(of_package.locate_file(file))) for file in told]
+    for path in paths:
         yield path, f"scripts/{path.relative_to(site)}"
     if libpython is not None:
         yield libpython, f"scripts/nvidia_pytriton.libs/libpython{python}.so.1.0"

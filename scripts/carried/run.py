@@ -32,7 +32,7 @@ sys.path[:0] = [str(HERE), str(HERE / "scripts")]
 
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 SPARE_S = 30.0  # for the tables and the archive
-LEAST_S = 20.0  # a cell that has less is not begun
+MIN_CELL_S = 20.0  # a cell that has less time is not begun
 
 
 def main() -> None:
@@ -128,7 +128,7 @@ def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
     """Measure a cell in a process of its own; whether it has a record."""
     left_s = end_s - time.monotonic()
-    if left_s < LEAST_S:
+    if left_s < MIN_CELL_S:
         return False
     say(f"measuring {cell}")
     command = [sys.executable, __file__, str(results), "--cell", cell]

@@ -23,7 +23,7 @@ def refusal(empty, tmp_path, text):
 
 
 def test_all_mistakes_are_printed_at_once(empty, tmp_path):
-    said = refusal(
+    text = refusal(
         empty,
         tmp_path,
         """
@@ -34,7 +34,7 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         measurement: {repeat: 3, arrivals: {process: trace, trace: none.csv, cv: 2}}
         """,
     )
-    assert "The configuration has" in said
+    assert "The configuration has" in text
     for line in (
         "study: '../elsewhere' is not a name",
         "models[0].name: 'resnet51' is not a torchvision classification model (did you",
@@ -48,11 +48,11 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "measurement.arrivals.trace: there is no file 'none.csv'",
         "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
-        assert line in said
+        assert line in text
 
 
 def test_models_of_libraries_are_refused_in_one_sentence_each(empty, tmp_path):
-    said = refusal(
+    text = refusal(
         empty,
         tmp_path,
         """
@@ -79,12 +79,12 @@ def test_models_of_libraries_are_refused_in_one_sentence_each(empty, tmp_path):
         "models[4].shape: applies to models with onnx: or served_model: only",
         "scenarios[0].tenants[0].preprocessing: 'a' is of timm/resnet18.a1_in1k, and Perseus knows",
     ):
-        assert line in said
+        assert line in text
 
 
 def test_a_key_that_stands_twice_is_printed_with_its_file_and_lines(empty, tmp_path):
-    said = refusal(empty, tmp_path, "seed: 1\nstudy: a\nseed: 2\n")
-    assert f"{tmp_path}/bad.yaml line 3: 'seed' stands in line 1, too" in said
+    text = refusal(empty, tmp_path, "seed: 1\nstudy: a\nseed: 2\n")
+    assert f"{tmp_path}/bad.yaml line 3: 'seed' stands in line 1, too" in text
 
 
 def test_an_empty_mapping_in_place_of_a_list_is_not_taken_for_what_was_there(empty, tmp_path):
@@ -96,12 +96,12 @@ def test_what_is_wrong_with_prices_is_printed_with_its_line_and_what_to_do(empty
     prices.write_text("InstanceType,Region,vCPUs,Price\nodd,here,4,1\nbig,here,4,-2\n")
     text = f"costs: {{prices: '{prices}', committed_discount: 2}}\nservers:\n"
     text += "  - {name: cpu1, cores: 1, price: {instance: big, region: here}}"
-    said = refusal(empty, tmp_path, text)
-    assert "costs.committed_discount: must be < 1, not 2" in said
-    assert "own.csv line 3: Price must not be -2 (correct or delete the line)" in said
+    content = refusal(empty, tmp_path, text)
+    assert "costs.committed_discount: must be < 1, not 2" in content
+    assert "own.csv line 3: Price must not be -2 (correct or delete the line)" in content
     prices.write_text(prices.read_text().replace("-2", "2"))
-    said = refusal(empty, tmp_path, text)
-    assert "servers[0].price.share: is missing: 'big' has 4 vCPUs, and cores is 1" in said
+    content = refusal(empty, tmp_path, text)
+    assert "servers[0].price.share: is missing: 'big' has 4 vCPUs, and cores is 1" in content
 
 
 def test_figures_that_cannot_be_drawn_end_a_run_before_it_measures(empty, tmp_path):
@@ -169,13 +169,13 @@ def test_files_of_ones_own_that_do_not_fit_stop_before_any_job_all_at_once(empty
     done = subprocess.run(
         command, cwd=workflow.root, capture_output=True, text=True, timeout=120, check=False
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 1 and "Traceback" not in said
-    assert said.count("squeezenet1_1: weights: other.pt does not fit squeezenet1_1: ") == 1
-    assert said.count("mobilenet_v3_small: weights: none.pt is not a state_dict that can be") == 1
-    assert said.count("two: onnx: two.onnx: its input 'x' FP32 (? x 3 x ? x ?) leaves sizes") == 1
-    assert said.count("large: onnx: large.onnx: input_size: no size of 'x' FP32 (? x 3 x 32") == 1
-    assert "right.pt" not in said and "one.onnx" not in said
+    text = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in text
+    assert text.count("squeezenet1_1: weights: other.pt does not fit squeezenet1_1: ") == 1
+    assert text.count("mobilenet_v3_small: weights: none.pt is not a state_dict that can be") == 1
+    assert text.count("two: onnx: two.onnx: its input 'x' FP32 (? x 3 x ? x ?) leaves sizes") == 1
+    assert text.count("large: onnx: large.onnx: input_size: no size of 'x' FP32 (? x 3 x 32") == 1
+    assert "right.pt" not in text and "one.onnx" not in text
     assert not (workflow.root / "results").exists()
 
 
@@ -189,10 +189,10 @@ def test_a_server_larger_than_this_machine_stops_before_any_job(empty, tmp_path)
     done = subprocess.run(
         command, cwd=workflow.root, capture_output=True, text=True, timeout=120, check=False
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 1 and "Traceback" not in said
+    text = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in text
     assert (
-        said.count(f"Server 'cpu1': the server asks for {cores} cores, this process may use") == 1
+        text.count(f"Server 'cpu1': the server asks for {cores} cores, this process may use") == 1
     )
     assert not (workflow.root / "results").exists()
 
@@ -219,7 +219,7 @@ def test_no_folder_for_a_server_stops_before_any_job(empty, tmp_path):
         timeout=120,
         check=False,
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 1 and "Traceback" not in said
-    assert said.count(f"and {folder} is none. Set TMPDIR to another.") == 1
+    text = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in text
+    assert text.count(f"and {folder} is none. Set TMPDIR to another.") == 1
     assert not (workflow.root / "results").exists()

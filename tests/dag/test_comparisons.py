@@ -110,7 +110,7 @@ def test_a_comparison_that_lost_the_record_of_how_it_was_made_is_made_again(
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "messages"),
     [
         (("base=/nowhere", "new=/none.tar.gz"), ["base: /nowhere: there is no such", "new: /none"]),
         (("base=.",), ["base: .: it has no tables/peaks.parquet", "new: is missing"]),
@@ -118,10 +118,10 @@ def test_a_comparison_that_lost_the_record_of_how_it_was_made_is_made_again(
     ],
     ids=["nowhere", "no results", "nothing"],
 )
-def test_what_cannot_be_compared_is_said_before_any_job(empty, keys, said):
+def test_what_cannot_be_compared_is_said_before_any_job(empty, keys, messages):
     code, output, errors = empty.plan("compare", "--config", *keys)
     assert code == 1 and "Traceback" not in output + errors
-    for line in said:
+    for line in messages:
         assert line in output + errors
 
 
@@ -150,22 +150,22 @@ def real(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_gate_that_fails_leaves_what_was_written(studies, tmp_path):
     done = real(tmp_path, "compare_gate", *asked(studies, new="slower"))
-    said = done.stdout + done.stderr
-    assert done.returncode == 1 and "Traceback" not in said
-    assert "gate: worse than the base (results/compare/base-slow/summary.md):" in said
-    assert "Study 'default'" not in said and "Run the same command again" not in said
+    text = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in text
+    assert "gate: worse than the base (results/compare/base-slow/summary.md):" in text
+    assert "Study 'default'" not in text and "Run the same command again" not in text
     made = {path.name for path in (tmp_path / "results/compare/base-slow").iterdir()}
     assert {"summary.md", "comparison.csv", "comparison.svg"} <= made
 
 
 def test_a_gate_that_holds(studies, tmp_path):
     done = real(tmp_path, "compare_gate", *asked(studies), f"out={tmp_path}/here")
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert "synthetic against synthetic: " in said
-    assert f"The comparison: {tmp_path}/here/comparison.html" in said
-    assert f"For a pull request: {tmp_path}/here/summary.md" in said
-    assert "The report of study" not in said
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, text
+    assert "synthetic against synthetic: " in text
+    assert f"The comparison: {tmp_path}/here/comparison.html" in text
+    assert f"For a pull request: {tmp_path}/here/summary.md" in text
+    assert "The report of study" not in text
     assert not (tmp_path / "results").exists()
 
 

@@ -87,10 +87,10 @@ def test_a_run_without_the_gpus_stops_before_any_job_with_one_sentence(empty, st
     done = subprocess.run(
         command, cwd=workflow.root, env=environment, capture_output=True, text=True, timeout=120
     )
-    said = done.stdout + done.stderr
+    text = done.stdout + done.stderr
     assert done.returncode != 0
-    assert said.count("the study measures on GPUs 0, 1, ") == 1
-    assert "Traceback" not in said
+    assert text.count("the study measures on GPUs 0, 1, ") == 1
+    assert "Traceback" not in text
     assert not (workflow.root / "results").exists()
 
 

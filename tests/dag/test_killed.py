@@ -51,15 +51,15 @@ class Run:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        with (root / "said.txt").open("w") as said:
-            self.process = subprocess.Popen(COMMAND, cwd=root, stdout=said, stderr=said)
+        with (root / "output.txt").open("w") as file:
+            self.process = subprocess.Popen(COMMAND, cwd=root, stdout=file, stderr=file)
         until(lambda: bool(self.jobs()) or self.process.poll() is not None)
 
-    def said(self) -> str:
-        return (self.root / "said.txt").read_text()
+    def output(self) -> str:
+        return (self.root / "output.txt").read_text()
 
     def jobs(self) -> list[int]:
-        return [int(pid) for pid in re.findall(r"\] pid (\d+)", self.said())]
+        return [int(pid) for pid in re.findall(r"\] pid (\d+)", self.output())]
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_after_a_kill_the_job_ends_and_the_same_command_goes_on(workflow):
     assert len(locks(root)) == 2
     (root / "go-on").touch()
     second = Run(root)
-    assert second.process.wait(60) == 0, second.said()
-    assert "its lock is removed" in second.said()
+    assert second.process.wait(60) == 0, second.output()
+    assert "its lock is removed" in second.output()
     assert not locks(root) and not remove_dead(root)
 
 
@@ -117,7 +117,7 @@ def test_the_lock_of_a_living_run_stays(workflow):
     assert refused.returncode != 0 and LOCKED in refused.stderr
     assert is_alive(job) and len(locks(root)) == 2, "a refused run unlocks nothing"
     (root / "go-on").touch()
-    assert first.process.wait(60) == 0, first.said()
+    assert first.process.wait(60) == 0, first.output()
     assert not locks(root)
 
 
@@ -193,5 +193,5 @@ def test_what_a_job_of_an_earlier_run_said_is_not_said_again(workflow):
     workflow.fake("measure", "raise SystemExit(1)")
     run = Run(workflow.root)
     assert run.process.wait(60) == 1
-    assert "A job failed; its log is under logs/default/" in run.said()
-    assert "the disk is full" not in run.said() and not stale.exists()
+    assert "A job failed; its log is under logs/default/" in run.output()
+    assert "the disk is full" not in run.output() and not stale.exists()

@@ -51,9 +51,9 @@ def test_the_view_stands_at_the_end_and_ctrl_c_is_a_line(workflow):
         on.interrupt()
         left = on.end()
     assert on.process.returncode == 1 and not told.exists()
-    said = next(i for i, line in enumerate(left) if "it is measured" in line)
-    assert left[said].startswith(f"[{told.name.removesuffix('.progress.json')} ")
-    first, second, log, elapsed = left[said + 1 :]
+    text = next(i for i, line in enumerate(left) if "it is measured" in line)
+    assert left[text].startswith(f"[{told.name.removesuffix('.progress.json')} ")
+    first, second, log, elapsed = left[text + 1 :]
     assert first == "^CTerminating processes on user request, this might take some time."
     assert second == "Interrupted. Run the same command again: what has been measured is kept."
     assert log.startswith("Complete log(s): ") and elapsed.startswith("Elapsed time: ")
@@ -66,10 +66,10 @@ def test_a_request_to_end_lets_a_job_finish_and_is_no_failure(workflow):
         on.until("it is measured")
         on.process.terminate()
         left = on.end()
-    said = "\n".join(left)
+    text = "\n".join(left)
     assert on.process.returncode == 1 and list(workflow.root.glob("results/default/raw/*"))
-    assert "Interrupted. Run the same command again: what has been measured is kept." in said
-    assert "failed" not in said and "did not complete" not in said
+    assert "Interrupted. Run the same command again: what has been measured is kept." in text
+    assert "failed" not in text and "did not complete" not in text
 
 
 FULL = """

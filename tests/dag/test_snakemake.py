@@ -48,9 +48,9 @@ def counted(empty, tmp_path, monkeypatch):
 
 def runs(tmp_path: Path) -> dict[str, int]:
     """How often each rule has run since this was asked last."""
-    said = (tmp_path / "runs").read_text().splitlines()
+    messages = (tmp_path / "runs").read_text().splitlines()
     (tmp_path / "runs").unlink()
-    return {rule: said.count(rule) for rule in sorted(set(said))}
+    return {rule: messages.count(rule) for rule in sorted(set(messages))}
 
 
 def test_another_workflow_takes_exports_from_the_cache_and_measures_itself(counted, tmp_path):
@@ -164,9 +164,9 @@ def test_the_environment_of_all_jobs_is_planned_by_conda(empty, tmp_path, monkey
     (tmp_path / "conda").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     workflow = empty.copy(tmp_path / "workflow")
-    said = workflow.run("--dry-run", "--sdm", "conda")
-    assert len(re.findall("Conda environment envs/perseus.yaml will be created", said)) == 1
-    assert "measure " in said
+    text = workflow.run("--dry-run", "--sdm", "conda")
+    assert len(re.findall("Conda environment envs/perseus.yaml will be created", text)) == 1
+    assert "measure " in text
 
 
 def test_the_catalogue_says_what_the_workflow_has():
@@ -227,8 +227,8 @@ def test_the_report_has_page_tables_and_figures_by_their_names(edited, report, t
     looked.write_text((report / "report.html").read_text() + LOOKED)
     done = browser.run("--virtual-time-budget=20000", "--dump-dom", looked.as_uri())
     assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line and "rror" in line]
-    (said,) = re.findall(r'<pre id="found">(.+?)</pre>', done.stdout)
-    found = json.loads(html.unescape(said))
+    (message,) = re.findall(r'<pre id="found">(.+?)</pre>', done.stdout)
+    found = json.loads(html.unescape(message))
     results = edited.root / "results/edits"
     assert {name: sorted(rows) for name, rows in found["categories"].items()} == {
         "Answer": ["report"],

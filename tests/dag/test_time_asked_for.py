@@ -42,7 +42,9 @@ def asked(empty, tmp_path_factory):
 
 def test_a_long_soak_has_the_time_of_both_attempts_and_a_search_four_hours(asked):
     found = asked(*ON_A_CLUSTER)
-    minutes = {name: int(re.search(r"\bruntime=(\d+)", said)[1]) for name, said in found.items()}
+    minutes = {
+        name: int(re.search(r"\bruntime=(\d+)", message)[1]) for name, message in found.items()
+    }
     assert minutes["peak"] == 240
     assert minutes["soak"] == pytest.approx(2 * 600 + 30, abs=5)
 
@@ -50,4 +52,4 @@ def test_a_long_soak_has_the_time_of_both_attempts_and_a_search_four_hours(asked
 def test_on_this_machine_nothing_asks_for_time(asked):
     found = asked("--cores", "2")
     assert sorted(found) == ["peak", "soak"]
-    assert not any("runtime=" in said for said in found.values())
+    assert not any("runtime=" in message for message in found.values())

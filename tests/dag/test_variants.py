@@ -292,8 +292,8 @@ def test_a_plan_needs_a_demand_and_makes_no_report(empty, tmp_path):
 def test_the_last_words_name_a_report_where_it_was_asked_for(edited):
     demand = "{models: [{name: resnet18, rps: 40}, {name: mobilenet_v3_large, rps: 9}]}"
     edited.append("config/config.yaml", f"demand: {demand}")
-    said = edited.run("--cores", "1", "plan")
-    assert "Tables: results/edits/tables/" in said and "The report of study" not in said
+    text = edited.run("--cores", "1", "plan")
+    assert "Tables: results/edits/tables/" in text and "The report of study" not in text
     assert "The report of study 'edits': results/edits/report.html" in edited.run("--cores", "1")
 
 

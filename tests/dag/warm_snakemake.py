@@ -65,13 +65,13 @@ def run_script(root: Path, arguments: Sequence[str], path: Path) -> tuple[int, s
 def _run(
     what: Callable[[Sequence[str]], None], root: Path, arguments: Sequence[str], path: Path
 ) -> tuple[int, str, str]:
-    said = root / "output.txt", root / "errors.txt"
+    messages = root / "output.txt", root / "errors.txt"
     here = dict(os.environ), _parsed()
-    process = WARM.Process(target=_inside, args=(what, root, arguments, path, *said, *here))
+    process = WARM.Process(target=_inside, args=(what, root, arguments, path, *messages, *here))
     process.start()
     process.join(LIMIT_S)
     assert process.exitcode is not None, "Snakemake hangs"
-    return process.exitcode, *(each.read_text() for each in said)
+    return process.exitcode, *(each.read_text() for each in messages)
 
 
 @cache
@@ -106,8 +106,8 @@ def _inside(
     os.chdir(root)
     sys.path.insert(0, str(path))
     sys.dont_write_bytecode = True
-    for said, stream in ((output, sys.stdout), (errors, sys.stderr)):
-        with said.open("w") as file:
+    for message, stream in ((output, sys.stdout), (errors, sys.stderr)):
+        with message.open("w") as file:
             os.dup2(file.fileno(), stream.fileno())
     _run_steps_here()
     _remember(root / "scripts", parsed)

@@ -110,26 +110,26 @@ def test_load_from_shared_memory(server, protocol):
 
 def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
     """Which of them worked most is left open: there may be more on the host of this test."""
-    said: list[str] = []
+    messages: list[str] = []
     code = "import os; os.sched_setaffinity(0, [0])\nprint(flush=True)\nwhile True: pass"
     with (
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other,
-        live_system(server, tmp_path, say=said.append) as system,
+        live_system(server, tmp_path, say=messages.append) as system,
     ):
         try:
             assert other.stdout.readline()
             with system.offer([20], 3.0) as load:
                 seen = load.until(3.0)
-            assert system.wait_until_idle(1.0) and not said  # no more than what is put up with
+            assert system.wait_until_idle(1.0) and not messages  # no more than what is put up with
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(system.wait_until_idle, 0.3)
-                wait_until(lambda: said, 30)
+                wait_until(lambda: messages, 30)
                 assert not waiting.done()
                 other.kill()
         finally:
             other.kill()
-    assert seen.foreign_cpu > 0.5 and re.fullmatch(r".+ \(process \d+\)", seen.foreign_who)
-    assert re.search(r"among them .+ \(process \d+\): waiting until they end", said[0])
+    assert seen.other_cpu_share > 0.5 and re.fullmatch(r".+ \(process \d+\)", seen.other_process)
+    assert re.search(r"among them .+ \(process \d+\): waiting until they end", messages[0])
 
 
 # A server that stops answering in mid-window
@@ -251,8 +251,8 @@ def test_what_ends_a_job_with_its_group_is_not_taken_for_a_client_that_died(
     )
     assert process.stdout is not None and process.stdout.readline() == "loaded\n"
     os.killpg(process.pid, number)
-    _, said = process.communicate(timeout=20)
-    assert process.returncode in (128 + number, -number), said
+    _, output = process.communicate(timeout=20)
+    assert process.returncode in (128 + number, -number), output
     assert left_behind(process.pid) == NOTHING
 
 

@@ -23,7 +23,7 @@ from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
 from perseus.measurement.verify import VerificationError, verify
 from perseus.models.picture_export import export_pictures
 from perseus.models.pictures import Pictures
-from perseus.models.repository import Brought, write_repository
+from perseus.models.repository import ModelFiles, write_repository
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.repository import RepositoryTask, ServedEnsemble, ServedTenant
@@ -60,8 +60,8 @@ def served(exported, pictures: Path, root: Path) -> Iterator[RunningServer]:
         for name, ensemble in (("a.network", ENSEMBLE), ("b", None))
     )
     (root / "check.json").write_text(json.dumps(check))
-    brought = [Brought(folder / "model.onnx", root / "check.json", pictures)] * 2
-    write_repository(repository, RepositoryTask(tenants=networks), brought, is_variant=False)
+    model_files = [ModelFiles(folder / "model.onnx", root / "check.json", pictures)] * 2
+    write_repository(repository, RepositoryTask(tenants=networks), model_files, is_variant=False)
     with embedded_triton(repository, root / "server.log", CORE) as server:
         yield server
 

@@ -60,8 +60,8 @@ def loaded(elsewhere: Elsewhere) -> list[str]:
 
 
 @contextmanager
-def served(elsewhere: Elsewhere, repository: Path, folder: Path, said: list[str] | None = None):
-    say = (said if said is not None else []).append
+def served(elsewhere: Elsewhere, repository: Path, folder: Path, messages: list[str] | None = None):
+    say = (messages if messages is not None else []).append
     with remote_server(elsewhere.remote(), repository, folder / "server.log", say=say) as server:
         yield server
 
@@ -161,17 +161,17 @@ def test_what_a_killed_measurement_left_is_removed_by_the_next(elsewhere, reposi
         assert loaded(elsewhere) == ["tiny"]
         process.kill()
     assert loaded(elsewhere) == ["tiny"]
-    said: list[str] = []
-    with served(elsewhere, repository, tmp_path, said):
+    messages: list[str] = []
+    with served(elsewhere, repository, tmp_path, messages):
         assert loaded(elsewhere) == ["tiny"]
-    assert any("a killed measurement left: tiny" in line for line in said)
+    assert any("a killed measurement left: tiny" in line for line in messages)
     assert loaded(elsewhere) == []
 
 
 def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tmp_path):
-    said: list[str] = []
+    messages: list[str] = []
     with (
-        served(elsewhere, repository, tmp_path, said) as server,
+        served(elsewhere, repository, tmp_path, messages) as server,
         route_to(server, client(), "tiny", [BATCH], 5.0) as route,
         Client("tiny", route, [0]) as load_client,
         RequestsWriter(tmp_path / "requests.parquet") as writer,
@@ -190,12 +190,12 @@ def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tm
             pytest.raises(ServerError, match=r"sent no statistics|answered no request"),
             system.offer([50], 120.0) as load,
         ):
-            assert load.until(1.0).foreign_cpu is None  # of its host nothing is seen
+            assert load.until(1.0).other_cpu_share is None  # of its host nothing is seen
             elsewhere.process.kill()
             killed_s = time.monotonic()
             load.until(120.0)
         assert time.monotonic() - killed_s < 20
-    assert any("could not be unloaded" in line for line in said)
+    assert any("could not be unloaded" in line for line in messages)
 
 
 # Models that the server has of its own

@@ -91,9 +91,9 @@ def wait_until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> N
         time.sleep(0.1)
 
 
-def kill_server(root: Path, process: subprocess.Popen[bytes], said: str, count: int = 1) -> None:
+def kill_server(root: Path, process: subprocess.Popen[bytes], message: str, count: int = 1) -> None:
     """A second after something has been said so often."""
-    wait_until(lambda: (root / "output.txt").read_text().count(said) >= count, process)
+    wait_until(lambda: (root / "output.txt").read_text().count(message) >= count, process)
     time.sleep(1)
     commands = started_by(process).items()
     (server,) = (pid for pid, words in commands if "/tritonserver --" in words)

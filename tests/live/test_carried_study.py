@@ -84,10 +84,10 @@ def test_one_command_exports_serves_and_measures(carried, tmp_path):
     assert pd.read_csv(results / "peaks.csv")["runtime"].tolist() == ["pytorch"]
     with tarfile.open(results / "raw.tar.xz") as tar:
         logs = [each for each in tar.getmembers() if each.name.endswith("/server.log")]
-        said = [tar.extractfile(each).read().decode(errors="replace") for each in logs]
+        messages = [tar.extractfile(each).read().decode(errors="replace") for each in logs]
         assert sum(name.endswith("/requests.parquet") for name in tar.getnames()) == 2
-    assert len(said) == 2
-    assert str(ROOT) not in "".join(said), "the server came from elsewhere"
+    assert len(messages) == 2
+    assert str(ROOT) not in "".join(messages), "the server came from elsewhere"
 
 
 def with_another_study(carried: Path, folder: Path, job: str) -> Path:

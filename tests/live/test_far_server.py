@@ -126,8 +126,8 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
         command = [*SNAKEMAKE, LOOP]
 
         refused = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
-        said = refused.stdout + refused.stderr
-        assert refused.returncode == 1 and "PERSEUS_TEST_TOKEN is not set" in said
+        text = refused.stdout + refused.stderr
+        assert refused.returncode == 1 and "PERSEUS_TEST_TOKEN is not set" in text
 
         monkeypatch.setenv("PERSEUS_TEST_TOKEN", SECRET)
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)

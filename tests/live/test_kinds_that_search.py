@@ -53,7 +53,7 @@ def test_a_search_finds_a_limit_or_says_why_not(results, cell):
 
 def test_the_tenant_that_stays_is_offered_its_rate_and_the_other_one_is_searched(results):
     (row,) = pd.read_csv(results / "tables/background.csv").to_dict("records")
-    assert (row["searched"], row["held_rps"]) == ("squeezenet1_1", 20)
+    assert (row["searched"], row["background_rps"]) == ("squeezenet1_1", 20)
     assert (results / "figures/background.svg").stat().st_size > 5_000
 
 

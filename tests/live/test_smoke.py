@@ -177,6 +177,6 @@ def test_a_cell_whose_servers_die_twice_has_failed(finished, tmp_path):
     record = json.loads((root / PEAK / "record.json").read_text())
     assert [each["outcome"] for each in record["attempts"]] == ["failed", "failed"]
     assert (record["outcome"], record["certified_scale"]) == ("failed", None)
-    said = (root / "output.txt").read_text()
-    assert "cpu1.squeezenet1_1.peak.r1: failed: the server died" in said
+    text = (root / "output.txt").read_text()
+    assert "cpu1.squeezenet1_1.peak.r1: failed: the server died" in text
     assert left_behind(root) == []

@@ -153,15 +153,15 @@ def test_a_study_ends_with_a_report_that_says_once_what_the_server_does_not_tell
     assert tenant["estimate_rps"] > 0
     assert [tenant[f"{part}_ms"] for part in ("queue", "compute", "client")] == [None] * 3
     text = html.unescape(re.sub(r"<[^>]+>", " ", (results / "report.html").read_text()))
-    said = "These servers offer no statistics: far (mlserver 1.7.1)."
-    assert text.count(said) == 1
+    content = "These servers offer no statistics: far (mlserver 1.7.1)."
+    assert text.count(content) == 1
 
 
 def test_requests_that_are_too_large_are_refused_with_both_sizes(remote, tmp_path):
     """400 images of 12 kB; the server takes messages of 4 MiB."""
     _, done = run(tmp_path / "workflow", remote, images=400)
     assert done.returncode == 1
-    said = "a request has 4,915,246 bytes, and the server takes 4,194,304 at most"
-    assert f"{said} (lower request_batch_size, or raise" in " ".join(
+    text = "a request has 4,915,246 bytes, and the server takes 4,194,304 at most"
+    assert f"{text} (lower request_batch_size, or raise" in " ".join(
         (done.stdout + done.stderr).split()
     )

@@ -60,7 +60,7 @@ def finished(slurm, tmp_path_factory) -> Path:
     root = copy_workflow(tmp_path_factory.mktemp("smoke"))
     configure(root, ALONE)
     process = start(root, "slurm", "all")
-    assert process.wait(900) == 0, said(root)
+    assert process.wait(900) == 0, log_text(root)
     return root
 
 
@@ -85,7 +85,7 @@ def start(root: Path, profile: str, *arguments: str) -> subprocess.Popen[bytes]:
         )
 
 
-def said(root: Path) -> str:
+def log_text(root: Path) -> str:
     return (root / "output.txt").read_text()
 
 

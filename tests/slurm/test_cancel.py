@@ -10,7 +10,7 @@ from pathlib import Path
 import one_node
 import psutil
 import pytest
-from conftest import ALONE, CELL, RAW, configure, left_behind, locally, said, start, until
+from conftest import ALONE, CELL, RAW, configure, left_behind, locally, log_text, start, until
 
 LOG = f"logs/smoke/measure/{CELL}.log"
 
@@ -36,7 +36,7 @@ def unmeasured(finished, tmp_path) -> Path:
 def start_measuring(root: Path, profile: str):
     """Measure the cell; returns when its server is under load."""
     process = start(root, profile, RAW)
-    until(client_runs, lambda: said(root))
+    until(client_runs, lambda: log_text(root))
     assert any("tritonserver" in found for found in left_behind(root))
     return process
 
@@ -51,7 +51,7 @@ def running() -> list[str]:
     return one_node.output("squeue", "--noheader", "--format=%A").split()
 
 
-def nothing_is_left(root: Path) -> None:
+def assert_nothing_left(root: Path) -> None:
     """Once Slurm has ended all jobs; its own processes take a moment more."""
     until(lambda: not running(), running)
     until(lambda: not left_behind(root), lambda: left_behind(root), 5)
@@ -63,19 +63,19 @@ def test_a_cancelled_measurement_leaves_nothing_and_is_measured_by_the_same_comm
     process = start_measuring(unmeasured, profile)
     (job,) = running()
     one_node.output("scancel", job)
-    assert process.wait(60) == 1, said(unmeasured)
-    nothing_is_left(unmeasured)
+    assert process.wait(60) == 1, log_text(unmeasured)
+    assert_nothing_left(unmeasured)
     assert not (unmeasured / RAW / "record.json").exists()
     if profile == "slurm":  # the other profile has the same jobs to submit
-        assert start(unmeasured, profile, RAW).wait(300) == 0, said(unmeasured)
+        assert start(unmeasured, profile, RAW).wait(300) == 0, log_text(unmeasured)
         assert (unmeasured / RAW / "record.json").exists()
-        nothing_is_left(unmeasured)
+        assert_nothing_left(unmeasured)
 
 
 def test_an_interrupted_snakemake_cancels_its_measurement(unmeasured, profile):
     process = start_measuring(unmeasured, profile)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) != 0
-    nothing_is_left(unmeasured)
+    assert_nothing_left(unmeasured)
     planned = locally(unmeasured, "--dry-run", RAW)
     assert planned.returncode == 0 and f"Measuring {CELL}" in planned.stdout, planned.stdout

@@ -2,7 +2,7 @@
 
 import json
 
-from conftest import ALONE, CPUS, RAW, configure, said, start
+from conftest import ALONE, CPUS, RAW, configure, log_text, start
 from dag.workflow_copy import OUTPUT_FILES, Workflow
 
 SEEN = (
@@ -26,6 +26,6 @@ def test_a_job_has_the_whole_node_and_the_gpus_that_the_profile_asks_for(slurm, 
     workflow.fake("measure", SEEN)
     profile = workflow.root / "profiles" / "slurm" / "config.yaml"
     profile.write_text(profile.read_text().replace("# gres: ", "gres: "))
-    assert start(workflow.root, "slurm", RAW).wait(120) == 0, said(workflow.root)
+    assert start(workflow.root, "slurm", RAW).wait(120) == 0, log_text(workflow.root)
     seen = json.loads((workflow.root / RAW / "record.json").read_text())
     assert (seen["cpus"], seen["gpus"]) == (CPUS, "0")

@@ -39,7 +39,7 @@ def test_this_machine_is_described_in_a_line_for_each_thing():
 
 
 @pytest.mark.parametrize(
-    ("version", "has_uv", "missing", "said"),
+    ("version", "has_uv", "missing", "message"),
     [
         ((3, 11), False, False, ""),
         ((3, 13), False, False, ""),
@@ -47,9 +47,9 @@ def test_this_machine_is_described_in_a_line_for_each_thing():
         ((3, 10), True, False, "make uses uv to get one"),
     ],
 )
-def test_python(doctor, version, has_uv, missing, said):
+def test_python(doctor, version, has_uv, missing, message):
     finding = doctor.python(version, has_uv)
-    assert (finding.missing, finding.advice) == (missing, said)
+    assert (finding.missing, finding.advice) == (missing, message)
 
 
 def test_the_library_of_python_is_looked_for_where_the_server_does(doctor, tmp_path):

@@ -90,26 +90,26 @@ def instructions():
 
 
 def test_the_container_has_the_pins_and_the_python_of_the_conda_environment():
-    said = instructions()
-    (base,) = [value for word, value in said if word == "FROM"]
+    steps = instructions()
+    (base,) = [value for word, value in steps if word == "FROM"]
     environment = yaml.safe_load((ROOT / "envs" / "perseus.yaml").read_text())
     (python,) = (i for i in environment["dependencies"] if str(i).startswith("python="))
     assert re.fullmatch(rf"docker.io/library/python:{python[7:]}\.\d+-slim-bookworm", base)
-    installed = [value for word, value in said if word == "RUN" and "pip" in value]
+    installed = [value for word, value in steps if word == "RUN" and "pip" in value]
     (command,) = installed
     assert "pip install --no-cache-dir -r requirements.txt" in command
-    assert ("COPY", "requirements.txt .") in said
+    assert ("COPY", "requirements.txt .") in steps
 
 
 def test_the_container_runs_snakemake_on_the_whole_workflow_and_not_as_root():
-    said = instructions()
-    users = [value for word, value in said if word == "USER"]
+    steps = instructions()
+    users = [value for word, value in steps if word == "USER"]
     assert users == ["perseus"]
-    assert said.index(("USER", "perseus")) > max(
-        i for i, (word, _) in enumerate(said) if word in ("RUN", "COPY")
+    assert steps.index(("USER", "perseus")) > max(
+        i for i, (word, _) in enumerate(steps) if word in ("RUN", "COPY")
     )
-    assert ("ENTRYPOINT", '["snakemake"]') in said
-    copied = {value.split()[0] for word, value in said if word == "COPY"}
+    assert ("ENTRYPOINT", '["snakemake"]') in steps
+    copied = {value.split()[0] for word, value in steps if word == "COPY"}
     assert copied == PARTS | {"requirements.txt"}
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
@@ -184,8 +184,8 @@ def made() -> set[str]:
 def test_continuous_integration_runs_the_script_that_anybody_can_run():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())
     (job,) = workflow["jobs"].values()
-    (said,) = [step["run"] for step in job["steps"] if "run" in step]
-    assert said == "bash .ci/run ${{ matrix.targets }}"
+    (message,) = [step["run"] for step in job["steps"] if "run" in step]
+    assert message == "bash .ci/run ${{ matrix.targets }}"
     targets = job["strategy"]["matrix"]["targets"]
     assert targets[0] == "" and set(targets[1:]) <= made()
     assert workflow["permissions"] == {"contents": "read"} and "permissions" not in job

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path("/tmp")
-MOST_BYTES = 200  # of the owner in a lock file
+MAX_BYTES = 200  # of the owner in a lock file
 
 
 class LockError(RuntimeError):
@@ -41,7 +41,7 @@ def exclusive(
 
     with ExitStack() as stack:
         for name in sorted(set(names)):
-            stack.enter_context(_held(name, owner, say_once, folder))
+            stack.enter_context(_exclusive(name, owner, say_once, folder))
         yield
 
 
@@ -56,7 +56,7 @@ def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[
 
 
 @contextmanager
-def _held(name: str, owner: str, say: Callable[[str], None], folder: Path) -> Iterator[None]:
+def _exclusive(name: str, owner: str, say: Callable[[str], None], folder: Path) -> Iterator[None]:
     path = folder / f"{name}.lock"
     while True:
         with _opened(path) as descriptor:
@@ -130,10 +130,10 @@ def _still_is(path: Path, descriptor: int) -> bool:
 def _write_owner(descriptor: int, owner: str) -> None:
     with suppress(OSError):  # on a full disk, others wait without the name of the owner
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"pid {os.getpid()} ({owner})\n".encode()[:MOST_BYTES], 0)
+        os.pwrite(descriptor, f"pid {os.getpid()} ({owner})\n".encode()[:MAX_BYTES], 0)
 
 
 def _read_owner(descriptor: int) -> str:
     """Read the owner. Any user can write it, so only printable characters are kept."""
-    text = os.pread(descriptor, MOST_BYTES, 0).decode(errors="replace")
+    text = os.pread(descriptor, MAX_BYTES, 0).decode(errors="replace")
     return "".join(filter(str.isprintable, text)) or "another process"

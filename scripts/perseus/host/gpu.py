@@ -203,7 +203,7 @@ class GpuSampler:
                 yield metric, value * scale
 
 
-class ForeignWork:
+class OtherGpuWork:
     """Measures the work of other processes on the GPUs of a server.
 
     `root` is the process id of the server, None if unknown; its descendants belong to the server.
@@ -241,10 +241,10 @@ class ForeignWork:
 
 
 @contextmanager
-def foreign_work(
+def other_gpu_work(
     gpus: Sequence[int], cores: Sequence[int], root: int | None
-) -> Iterator[ForeignWork | None]:
-    """Yield `ForeignWork` on these GPUs of a study.
+) -> Iterator[OtherGpuWork | None]:
+    """Yield `OtherGpuWork` on these GPUs of a study.
 
     None without GPUs and under CUDA's Multi-Process Service, whose own server works for all
     clients. Raises GpuError if a GPU is missing.
@@ -253,7 +253,7 @@ def foreign_work(
         yield None
         return
     with _nvml(gpus):
-        yield ForeignWork(_handles(gpus), cores, root)
+        yield OtherGpuWork(_handles(gpus), cores, root)
 
 
 def _used(handle: Handle, since_us: int) -> dict[int, float]:

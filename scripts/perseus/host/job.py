@@ -71,7 +71,7 @@ def _logged(
             sys.exit(128 + signal.SIGINT)
         except expected as error:
             # Libraries quote names of a user's files without escaping them.
-            message = f"\n{path.stem}: {printable(str(error), kept=LAYOUT)}"
+            message = f"\n{path.stem}: {printable(str(error), allowed=LAYOUT)}"
             print(message, file=file)
             failure.write_text(message + "\n")
             sys.exit(message)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def printable(text: str, kept: str = "") -> str:
-    """Escape all characters that are not printable, such as control codes, except `kept`."""
-    return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
+def printable(text: str, allowed: str = "") -> str:
+    """Escape all characters that are not printable, such as control codes, except `allowed`."""
+    return "".join(c if c.isprintable() or c in allowed else repr(c)[1:-1] for c in text)

@@ -164,7 +164,7 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
     )
 
 
-def foreign_share(before: CpuReading, after: CpuReading) -> float:
+def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
     """Return the share (0..1) of the cores' time that other processes used or that was stolen."""
     busy, total = after.busy - before.busy, after.total - before.total
     # A descendant that has ended is missing until it was waited for.

@@ -26,7 +26,7 @@ from perseus.host.cores import core_locks, split_client_cores, split_cores
 from perseus.host.exclusive import exclusive
 from perseus.host.files import write_json
 from perseus.host.orphans import temporary_folder
-from perseus.host.procfs import foreign_share, read_cpu
+from perseus.host.procfs import other_cpu_share, read_cpu
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.clients import arrivals
 from perseus.measurement.idle_host import HostPatience
@@ -49,7 +49,7 @@ CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
 """Shares of the closed-loop rate that may be tried as open-loop rates, downwards to 5.7 %."""
 ATTEMPTS = 2
-CLOSED_FOREIGN_CPU = 2 * ON_IDLE_HOST.foreign
+MAX_OTHER_CPU_SHARE = 2 * ON_IDLE_HOST.other_load
 """Share of all cores: in a closed loop, the network work of the kernel may be a tenth of them."""
 PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
 GRACE_S = 0.1  # the null model answers at once
@@ -97,13 +97,13 @@ def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
 class Closed:
     """The result of a closed loop with a fixed number of requests in flight.
 
-    `foreign_cpu` is the share of all cores of the measurement that other processes used.
+    `other_cpu_share` is the share of all cores of the measurement that other processes used.
     """
 
     concurrency: int
     rate_rps: float
     cpu_us_per_request: float
-    foreign_cpu: float = 0.0
+    other_cpu_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ def measure(
                     bench = _Bench(server, shape, sla, task, cores, processes, i)
                     tolerance = ON_IDLE_HOST
                     closed, tried, disturbed = bench.run(process, tolerance, say)
-                    if disturbed:  # there may be no quiet to wait for
-                        patience.wait_until_idle(CLOSED_FOREIGN_CPU)
+                    if disturbed:  # the host may stay busy
+                        patience.wait_until_idle(MAX_OTHER_CPU_SHARE)
                         say("measuring again, with a larger tolerance for other processes")
                         tolerance = ON_BUSY_HOST
                         closed, tried, disturbed = bench.run(process, tolerance, say)
@@ -272,10 +272,10 @@ class _Bench:
         for _ in range(ATTEMPTS):
             before = read_cpu(cores, os.getpid())
             closed = closed_loop(client, concurrency)
-            foreign = foreign_share(before, read_cpu(cores, os.getpid()))
-            if foreign <= CLOSED_FOREIGN_CPU:
+            other_load = other_cpu_share(before, read_cpu(cores, os.getpid()))
+            if other_load <= MAX_OTHER_CPU_SHARE:
                 break
-        return replace(closed, foreign_cpu=foreign)
+        return replace(closed, other_cpu_share=other_load)
 
 
 def closed_loop(client: Client, concurrency: int) -> Closed:
@@ -353,8 +353,8 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
     """Name the loops and rates that other processes disturbed, so that the ceiling may be too
     low; empty if none."""
-    share = max((each.foreign_cpu for each in closed), default=0.0)
-    if share > CLOSED_FOREIGN_CPU:
+    share = max((each.other_cpu_share for each in closed), default=0.0)
+    if share > MAX_OTHER_CPU_SHARE:
         return f"other processes used {share:.0%} of the cores in a closed loop"
     of_rates: dict[float, list[TenantWindow]] = {}
     for window in windows:

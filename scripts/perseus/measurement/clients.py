@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from perseus.host.gpu import foreign_work
+from perseus.host.gpu import other_gpu_work
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_life import naming_death
@@ -54,7 +54,7 @@ def under_load(
                 for each in task.tenants
             ]
         gpus = task.server.gpus
-        on_gpus = stack.enter_context(foreign_work(gpus, cell.server_cores, server.pid))
+        on_gpus = stack.enter_context(other_gpu_work(gpus, cell.server_cores, server.pid))
         cell.raw.client_realtime = all(client.prompt for client in clients)
         system = LiveSystem(
             server,

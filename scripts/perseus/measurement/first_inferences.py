@@ -16,7 +16,7 @@ from perseus.serving.failures import ServerError
 from perseus.traffic.route import RouteError
 from perseus.traffic.transport import RequestFailedError
 
-MOST_SIZES = 32
+MAX_SIZES = 32
 
 
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
@@ -50,8 +50,8 @@ def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
     """Batch sizes, in images, that the server can form from requests of `request` images,
     ascending.
 
-    If there are more than MOST_SIZES, an even selection with both ends.
+    If there are more than MAX_SIZES, an even selection with both ends.
     """
     sizes = range(request, largest + 1, request) if batching else [request]
-    picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_SIZES)).round().astype(int)
+    picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MAX_SIZES)).round().astype(int)
     return [sizes[i] for i in picked]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from perseus.host.gpu import ForeignWork
-from perseus.host.procfs import foreign_share, most_at_work, read_cpu
+from perseus.host.gpu import OtherGpuWork
+from perseus.host.procfs import most_at_work, other_cpu_share, read_cpu
 from perseus.peak.durations import PATIENCE_S
 from perseus.peak.verdict import other_load_text
 
@@ -27,12 +27,12 @@ class HostPatience:
         cores: Sequence[int],
         root: int | None,
         say: Callable[[str], None],
-        on_gpus: ForeignWork | None = None,
+        on_gpus: OtherGpuWork | None = None,
     ) -> None:
         self._cores, self._root, self._say, self._on_gpus = cores, root, say, on_gpus
         self._left_s = PATIENCE_S
 
-    def wait_until_idle(self, foreign: float) -> bool:
+    def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most this share of the cores and GPUs; False if they
         still do when the time is over."""
         is_announced = False
@@ -43,8 +43,8 @@ class HostPatience:
             after = read_cpu(self._cores, self._root)
             on_gpu = 0.0 if self._on_gpus is None else self._on_gpus.share(start_ns) or 0.0
             who = most_at_work(before, after, self._cores)
-            share, used = other_load_text(foreign_share(before, after), on_gpu, who)
-            if share <= foreign:
+            share, used = other_load_text(other_cpu_share(before, after), on_gpu, who)
+            if share <= other_load:
                 return True
             if not is_announced:
                 self._say(f"{used}: waiting until they end, at most {self._left_s:.0f} s")

@@ -35,7 +35,7 @@ STUB: Final = "triton_python_backend_utils"
 LOADS_S: Final = 300.0
 """How long a network may take to load and to answer for the first time."""
 
-LEAST_INFERENCES: Final = 3
+MIN_INFERENCES: Final = 3
 
 
 class InProcessError(RuntimeError):
@@ -174,7 +174,7 @@ def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
     }
     times_ms: list[float] = []
     deadline = float("inf")
-    while len(times_ms) <= LEAST_INFERENCES or time.monotonic() < deadline:
+    while len(times_ms) <= MIN_INFERENCES or time.monotonic() < deadline:
         start_ns = time.monotonic_ns()
         (answer,) = backend.execute([request])
         times_ms.append((time.monotonic_ns() - start_ns) / 1e6)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perseus.host.gpu import ForeignWork
-from perseus.host.procfs import TICKS_PER_S, foreign_share, most_at_work, read_cpu
+from perseus.host.gpu import OtherGpuWork
+from perseus.host.procfs import TICKS_PER_S, most_at_work, other_cpu_share, read_cpu
 from perseus.measurement.server_life import ServerLife
 from perseus.peak.system import Observation
 from perseus.serving.failures import ServerError
@@ -33,7 +33,7 @@ class LiveLoad:
         server_cores: Sequence[int],
         client_core_count: int,
         longest_sla_s: float,
-        on_gpus: ForeignWork | None = None,
+        on_gpus: OtherGpuWork | None = None,
     ) -> None:
         self._server, self._clients, self._start_ns = server, clients, start_ns
         self._on_gpus = on_gpus
@@ -61,10 +61,10 @@ class LiveLoad:
             client_cpu=tuple(
                 max(*snapshot.cpu_s, shared * elapsed_s) / elapsed_s for snapshot in seen
             ),
-            foreign_cpu=None if self._server.pid is None else foreign_share(self._cpu, cpu),
-            foreign_who=most_at_work(self._cpu, cpu, self._server_cores),
+            other_cpu_share=None if self._server.pid is None else other_cpu_share(self._cpu, cpu),
+            other_process=most_at_work(self._cpu, cpu, self._server_cores),
             queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
-            foreign_gpu=None if self._on_gpus is None else self._on_gpus.share(self._start_ns),
+            other_gpu_share=None if self._on_gpus is None else self._on_gpus.share(self._start_ns),
         )
 
     def server_cpu_s(self) -> float:

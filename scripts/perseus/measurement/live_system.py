@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from perseus.host.gpu import ForeignWork
+from perseus.host.gpu import OtherGpuWork
 from perseus.measurement.cpu_times import CpuTimes, cpu_times
 from perseus.measurement.decomposition import Decomposition, decompose
 from perseus.measurement.idle_host import HostPatience
@@ -73,7 +73,7 @@ class LiveSystem:
         server_cores: Sequence[int],
         client_cores: Sequence[int],
         longest_sla_s: float,
-        on_gpus: ForeignWork | None = None,
+        on_gpus: OtherGpuWork | None = None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.server, self._clients, self._writer = server, clients, writer
@@ -117,9 +117,9 @@ class LiveSystem:
 
         return self._window(start)
 
-    def wait_until_idle(self, foreign: float) -> bool:
+    def wait_until_idle(self, other_load: float) -> bool:
         """As of any `System`: PATIENCE_S for all calls together."""
-        return self._patience.wait_until_idle(foreign)
+        return self._patience.wait_until_idle(other_load)
 
     @contextmanager
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:

@@ -38,7 +38,7 @@ from perseus.measurement.server_under_test import without_server
 from perseus.measurement.throttled import QuotaWatch
 from perseus.measurement.unbatched_limit import warnings
 from perseus.measurement.verify import VerificationError, unchecked
-from perseus.models.unmade import why_unmade
+from perseus.models.export_errors import export_error
 from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError, in_a_line
 from perseus.serving.launch import cores_of
@@ -67,14 +67,14 @@ ATTEMPTS: Final = 2
 STARTS_MINUTES: Final = 30
 """For what is not load: an image that is pulled, servers that start, answers that are checked."""
 
-LEAST_MINUTES: Final = 240
+MIN_MINUTES: Final = 240
 """The largest time is that of usual rates; a search of a slow model may take longer."""
 
 
 def most_minutes(task: MeasureTask) -> int:
     """Minutes that a scheduler must allow for the job of a cell, with all attempts."""
     _, most_s = procedure(task.run.kind).load_s(task)
-    return max(LEAST_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
+    return max(MIN_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
 
 
 def measure(
@@ -178,7 +178,7 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
     one die. If no attempt counts, this is the finding, or a mistake in the configuration
     (`is_finding`), which raises one of FAILURES. A blocked cell starts no server.
     """
-    if reason := why_no_model(cell.inputs.repository):
+    if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
     stands: tuple[Findings, int] | None = None
     endings: list[dict[str, str]] = []
@@ -222,10 +222,10 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
     return of_server and (served_alone or is_row)
 
 
-def why_no_model(repository: Path | None) -> str:
-    """Why a model of the repository was not made; empty if all were."""
+def repository_export_error(repository: Path | None) -> str:
+    """The first export error of the models of a repository; empty if there is none."""
     files = sorted(repository.glob("*/1/*")) if repository else []
-    return next(filter(None, map(why_unmade, files)), "")
+    return next(filter(None, map(export_error, files)), "")
 
 
 def unserved(

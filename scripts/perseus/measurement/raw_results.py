@@ -78,18 +78,18 @@ WINDOWS_SCHEMA = pa.schema(
                + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
-        column("foreign_cpu", REAL, "0..1", "share of the server's cores that other processes"
+        column("other_cpu_share", REAL, "0..1", "share of the server's cores that other processes"
                " used; null if the server's processes are not visible, for example on another"
                " host"),
-        column("foreign_who", TEXT, "", "the other process that used the server's cores most;"
+        column("other_process", TEXT, "", "the other process that used the server's cores most;"
                " empty if no visible process used more than 10 % of a core"),
-        column("foreign_gpu", REAL, "0..1", "share of the time in which a GPU of the server"
+        column("other_gpu_share", REAL, "0..1", "share of the time in which a GPU of the server"
                " worked for other processes, the highest of its GPUs; null without GPUs, or if"
                " NVML does not report it"),
         column("slowed", REAL, "times", "largest temporary slowdown of the busy server, as a"
                " factor, in windows near the limit; 1 if none is significant"),
         column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
-        column("reason", TEXT, "", "why, in words"),
+        column("reason", TEXT, "", "why"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),
         column("compute_input_ms", REAL, "ms", "mean time to prepare inputs " + _TRITON),
         column("compute_ms", REAL, "ms", "mean time to compute the network " + _TRITON),

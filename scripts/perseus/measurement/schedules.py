@@ -20,7 +20,7 @@ from perseus.traffic.replayed import Replayed
 NEAR: Final = 0.05
 """How far the mean rate of what is drawn may be off the asked one."""
 
-MOST_DRAWS: Final = 200
+MAX_DRAWS: Final = 200
 """Until it is that near; the nearest of them where none is."""
 
 
@@ -78,7 +78,7 @@ def near_its_mean_s(
     A window holds few bursts, so that most draws have a good deal more or less.
     """
     nearest_s, nearest = np.empty(0), np.inf
-    for _ in range(MOST_DRAWS):
+    for _ in range(MAX_DRAWS):
         times_s = process.times_s(rate_rps, duration_s, rng)
         off = abs(len(times_s) / (rate_rps * duration_s) - 1)
         if off < nearest:

@@ -34,7 +34,7 @@ a busy server is up to 1.2 times as fast as an idle one, whose processor sleeps,
 1.5 times as fast as a minute before (default studies on a virtual machine reached 1.3 in the median
 window of a phase). With a cache the factor is many times that."""
 
-LEAST_REQUESTS: Final = 20
+MIN_REQUESTS: Final = 20
 """In a shorter window, the first and the last request decide about its throughput."""
 
 
@@ -114,7 +114,7 @@ def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
     """Requests/s answered in the median window of the fastest phase."""
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:
-        if each["tenant"] == tenant and each["requests"] >= LEAST_REQUESTS:
+        if each["tenant"] == tenant and each["requests"] >= MIN_REQUESTS:
             counted_s = each["elapsed_s"] - each["settle_s"]
             answered_rps = each["completed_ratio"] * each["requests"] / counted_s
             rates_rps[each["phase"]].append(answered_rps)

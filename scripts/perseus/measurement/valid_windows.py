@@ -32,7 +32,7 @@ def first_valid_window(
         window = offer(tolerance if attempts_left else ON_BUSY_HOST)
         if not window.invalid_tenants:
             return window
-    if window.host_is_busy and system.wait_until_idle(ON_BUSY_HOST.foreign):
+    if window.host_is_busy and system.wait_until_idle(ON_BUSY_HOST.other_load):
         window = offer(ON_BUSY_HOST)
     return window
 

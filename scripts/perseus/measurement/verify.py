@@ -65,11 +65,11 @@ def _verified(tenant: TenantUnderTest) -> float | None:
     sizes = (smallest, min(max(smallest, tenant.count), largest))
     parts = [[i % tenant.count for i in range(size)] for size in sizes] + tenant.load_images
     if tenant.reference is None:
-        return _held_against_itself(tenant, parts)
-    return _held_against(tenant, tenant.reference, parts)
+        return _checked_against_itself(tenant, parts)
+    return _checked_against(tenant, tenant.reference, parts)
 
 
-def _held_against(
+def _checked_against(
     tenant: TenantUnderTest, reference: Reference, parts: Sequence[Sequence[int]]
 ) -> float | None:
     assert tenant.settings.precision is not None
@@ -88,7 +88,9 @@ def _held_against(
     return error if reference.is_deterministic else None
 
 
-def _held_against_itself(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> float | None:
+def _checked_against_itself(
+    tenant: TenantUnderTest, parts: Sequence[Sequence[int]]
+) -> float | None:
     calls = [_answers(tenant, parts) for _ in range(2)]
     wanted = tenant.settings.served_model
     if wanted is not None and not wanted.deterministic:

@@ -1,4 +1,4 @@
-"""Are answers right? Errors are held against the part of an answer that depends on the image.
+"""Are answers right? Errors are compared with the part of an answer that depends on the image.
 
 Neither the size of the outputs nor a fixed threshold would notice a server that always gives the
 same answer: a network can put out a large constant plus a small signal, and some random networks
@@ -69,7 +69,7 @@ ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of it, and the answers by 1e-3 to 7e
 
 
 def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
-    """What an error of an output is held against, 0 where all its answers are 0 or empty.
+    """What an error of an output is compared with, 0 where all its answers are 0 or empty.
 
     That is `signal`, or where answers have several shapes the deviation of all their numbers; but
     at least so much that ROUNDING is within the tolerance.

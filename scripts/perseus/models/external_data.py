@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import onnx
 
 MISSING: Final = "is not there"
-MOST_BYTES: Final = 2**31 - 1  # of a protobuf message, which the served file is
+MAX_BYTES: Final = 2**31 - 1  # of a protobuf message, which the served file is
 
 
 def external_files(source: Path) -> list[str]:
@@ -51,10 +51,10 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
             )
             raise ExportError(f"{source} keeps weights in {location!r}, which {problem}: {todo}")
         size_bytes += (source.parent / location).stat().st_size
-    if size_bytes > MOST_BYTES:
+    if size_bytes > MAX_BYTES:
         raise ExportError(
             f"{source} has {size_bytes / 1e9:.1f} GB with the weights in other files, and at most"
-            f" {MOST_BYTES / 1e9:.1f} GB can be served"
+            f" {MAX_BYTES / 1e9:.1f} GB can be served"
         )
 
 

@@ -25,6 +25,7 @@ from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, signal
 from perseus.models.architectures import Classifier
 from perseus.models.examples import random_images, random_pixels
+from perseus.models.export_errors import export_or_write_error
 from perseus.models.images import read_images
 from perseus.models.network_cost import network_cost
 from perseus.models.networks import (
@@ -41,7 +42,6 @@ from perseus.models.networks import (
 from perseus.models.onnx_network import OnnxNetwork
 from perseus.models.reference import Reference
 from perseus.models.tensors import DATATYPES, ModelTensors, Tensor
-from perseus.models.unmade import made
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
 
@@ -102,8 +102,10 @@ def surveyed_export(
     The reference then has torch's answers all the same: the network may be served by a runtime that
     needs no ONNX. Raises ExportError where torch does not run it either.
     """
-    check = made(lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError)
-    if "unmade" not in check:
+    check = export_or_write_error(
+        lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
+    )
+    if "export_error" not in check:
         return check
     _, images, output = answered(task)
     with whole(reference_path) as partial:
@@ -250,7 +252,7 @@ def write_onnx(
             f" inside holds {LARGEST_BYTES / 1e9:.1f} GB at most"
         )
     try:
-        with _quiet():
+        with _without_logging():
             names = {"input_names": ["input"], "output_names": list(outputs)}
             export = functools.partial(
                 torch.onnx.export,
@@ -280,7 +282,7 @@ def write_onnx(
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _without_logging() -> Iterator[None]:
     """Silence the progress, warnings and log lines of the exporter; its errors are exceptions."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)

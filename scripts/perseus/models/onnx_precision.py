@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from perseus.host.files import whole
 from perseus.host.orphans import temporary_folder
 from perseus.models.answers import TOLERANCES
+from perseus.models.export_errors import TEMPORARY_ERRORS
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import check_onnx, sha256
 from perseus.models.reference import Reference
 from perseus.models.tensors import Tensor
-from perseus.models.unmade import OF_THE_MACHINE
 
 if TYPE_CHECKING:
     import onnx
@@ -49,7 +49,7 @@ def convert(
         examples = [reference.given([i]) for i in range(reference.count)]
         model = CONVERTERS[precision](onnx_path, examples)
         onnx.checker.check_model(model)
-    except OF_THE_MACHINE:
+    except TEMPORARY_ERRORS:
         raise
     except Exception as error:  # the converters raise many kinds
         raise ExportError(f"{onnx_path} cannot be converted to {precision}: {error}") from error

@@ -67,8 +67,8 @@ def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]
             yield from _problems_of_array(path, found[each.name], each)
     counts = {name: len(found[name]) for name in names if name in found and found[name].ndim}
     if len(set(counts.values())) > 1:
-        said = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
-        yield f"inputs: {path} has {said}: the first size of each array is that of the examples"
+        sizes = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
+        yield f"inputs: {path} has {sizes}: the first size of each array is that of the examples"
 
 
 def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[str]:

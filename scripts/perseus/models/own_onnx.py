@@ -199,7 +199,7 @@ def _declare(value: onnx.ValueInfoProto, dims: Sequence[int], kind: int) -> None
 def _reference(
     network: OnnxNetwork, given: Examples, task: OwnOnnxTask, precision: Precision, what: str
 ) -> Reference:
-    """Examples with the answers to each. Raises ExportError where they cannot be held on to."""
+    """Examples with the answers to each. Raises ExportError where they cannot be kept."""
     count = len(next(iter(given.values())))
     try:
         answers = [

@@ -60,7 +60,7 @@ class Reference:
         return [answer[output] for answer in self.answers]
 
     def scales(self, tolerance: float) -> dict[str, float]:
-        """What errors of each output are held against."""
+        """What errors of each output are compared with."""
         return {name: scale_of(self.all_answers(name), tolerance) for name in self.outputs}
 
     def error(

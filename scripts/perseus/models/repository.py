@@ -25,10 +25,10 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.host.files import whole
+from perseus.models.export_errors import require_model, write_export_error
 from perseus.models.rate_limiter import RESOURCE
 from perseus.models.runtimes import parameters_of
 from perseus.models.tensors import ModelTensors, TensorSpec
-from perseus.models.unmade import require_made, unmake
 from perseus.study.model import Precision
 from perseus.study.runtimes import RUNTIMES, Runtime
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
@@ -42,8 +42,8 @@ class RepositoryError(ValueError):
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What is there of one tenant: its model's file, check.json, and torch's answers."""
+class ModelFiles:
+    """The files of one tenant's model: the model, its check.json, and torch's responses."""
 
     model: Path
     check: Path
@@ -51,26 +51,26 @@ class Brought:
 
 
 def write_repository(
-    root: Path, task: RepositoryTask, brought: Sequence[Brought], *, is_variant: bool
+    root: Path, task: RepositoryTask, model_files: Sequence[ModelFiles], *, is_variant: bool
 ) -> None:
     """Write the repository of a scenario into `root`, which is not there yet.
 
-    brought: of each tenant of the task, in that order.
+    model_files: of each tenant of the task, in that order.
     is_variant: whether it is a setting of a grid, or of a survey, which ends as a row where a model
         could not be made or takes no such batches: in the place of the model stands why.
 
-    Raises RepositoryError for an unfit tenant, UnmadeError where there is no model.
+    Raises RepositoryError for an unfit tenant, NoModelError where there is no model.
     """
-    for tenant, files in zip(task.tenants, brought, strict=True):
+    for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
         unfit = unfit_batches(tenant, check)
         if not is_variant:
-            require_made(files.model)
+            require_model(files.model)
             if unfit:
                 raise RepositoryError(unfit)
         write_tenant(root, tenant, files.model, check)
         if unfit:
-            unmake(model_path(root, tenant.name, tenant.model_file), unfit)
+            write_export_error(model_path(root, tenant.name, tenant.model_file), unfit)
         if tenant.ensemble:  # by its name: what preprocesses is no part of what other tenants are
             before = import_module("perseus.models.ensemble")
             before.write_ensemble(root, tenant.ensemble, files.reference, check)

@@ -120,10 +120,10 @@ def build(
 
 
 @contextmanager
-def nothing_measured(
+def no_measurement_running(
     task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """While a plan is built, which takes its GPUs and our cores: no measurement on these.
+    """Keep measurements off the GPUs and cores of this job while it builds a plan.
 
     `say` hears whom it waits for, `owner` is what others hear. Raises GpuError and LockError.
     """
@@ -163,12 +163,12 @@ def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
     """(major, minor, patch), which trtexec says first whatever it is asked."""
     _run([program, "--help"], environment, log_path)
-    said = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
-    if said is None:
+    match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
+    if match is None:
         raise TensorRtError(
             f"{program} does not say its version; the end of {log_path}:\n{last_lines(log_path)}"
         )
-    version = parse_version(int(said[1]))
+    version = parse_version(int(match[1]))
     if version < OLDEST:
         raise TensorRtError(
             f"{program} is of TensorRT {'.'.join(map(str, version))}: plans need"

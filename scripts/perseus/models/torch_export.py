@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
+from perseus.models.export_errors import TEMPORARY_ERRORS
 from perseus.models.networks import ExportError, import_torchvision
 from perseus.models.onnx_export import answered, sha256, tensors_of
 from perseus.models.reference import Reference
 from perseus.models.tensors import Tensor
-from perseus.models.unmade import OF_THE_MACHINE
 from perseus.study.tasks.export import ExportTask
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
                 warnings.simplefilter("ignore")
                 _save(network, torch.from_numpy(images[:2]), partial)
                 module = _load(partial)
-        except OF_THE_MACHINE:
+        except TEMPORARY_ERRORS:
             raise
         except Exception as error:  # torch.export raises many kinds
             raise ExportError(f"torch cannot export {task.architecture}: {error}") from error

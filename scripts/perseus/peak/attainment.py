@@ -116,7 +116,7 @@ def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[Replay
         (seen.requests == 0, ReplayVerdict.OK, "no request came"),
         (seen.exceedance <= sla.allowed, ReplayVerdict.OK, ""),
         (late_from_send <= sla.allowed, ReplayVerdict.CLIENT_LIMITED, f"{missed}, but {sends}"),
-        (others > ON_IDLE_HOST.foreign, ReplayVerdict.DISTURBED, f"{missed}, while {used}"),
+        (others > ON_IDLE_HOST.other_load, ReplayVerdict.DISTURBED, f"{missed}, while {used}"),
     )
     found = ((each, reason) for applies, each, reason in rules if applies)
     return next(found, (ReplayVerdict.SLA_MISSED, missed))

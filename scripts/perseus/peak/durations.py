@@ -30,7 +30,7 @@ SPARE = 1.2
 """Factor on the least number of requests, so that most windows have enough although arrivals are
 random."""
 
-MOST_ROOT = 2
+MAX_NEAR_LIMIT_FACTOR = 2
 """How many times as many windows as usual there may be around the limit, where its interval is not
 narrow: a burst on the host can end a window that the server would have passed, and the windows
 after it then find nothing that fails."""
@@ -46,9 +46,9 @@ SPEEDS = 4
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
     """The evidence that a counting window collects."""
     efforts = {
-        Phase.NEAR_LIMIT: settings.root,
-        Phase.ALONE: settings.root,
-        Phase.CERTIFY: settings.confirm,
+        Phase.NEAR_LIMIT: settings.near_limit,
+        Phase.ALONE: settings.near_limit,
+        Phase.CERTIFY: settings.certify,
     }
     return efforts.get(phase, settings.coarse)
 
@@ -76,7 +76,7 @@ def counted_s(
     longest_s = max(much.max_s, min(FEWEST_COUNTED / slowest_rps, LONGEST_COUNTED_S))
     if phase is Phase.CERTIFY and all(rate >= lowest_rps(settings, sla) for sla, rate in loaded):
         needs_s = max(fewest_requests(sla.allowed) / rate for sla, rate in loaded)
-        longest_s = max(longest_s, min(TIMES_FEWEST * needs_s, settings.slow_confirm_s))
+        longest_s = max(longest_s, min(TIMES_FEWEST * needs_s, settings.slow_certify_s))
     return min(much.requests / slowest_rps, longest_s)
 
 
@@ -86,8 +86,8 @@ def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
     Where requests come late together, more are needed (docs/explanation/verdict.md).
     """
     fewest = fewest_requests(sla.allowed)
-    enough = fewest <= settings.confirm.requests
-    return SPARE * fewest / settings.slow_confirm_s if enough else float("inf")
+    enough = fewest <= settings.certify.requests
+    return SPARE * fewest / settings.slow_certify_s if enough else float("inf")
 
 
 def _loaded(slas: Sequence[Sla], rates_rps: Sequence[float]) -> list[tuple[Sla, float]]:
@@ -109,12 +109,13 @@ def window_s(
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
     """Usual number of windows of each phase, in their order."""
     alone = tenants == 1  # else a simulated queue tells where to begin
+    near_limit = settings.near_limit_windows
     return {
         Phase.WARM_UP: 1,
         Phase.BRACKET: USUAL_COARSE,
         Phase.BISECT: USUAL_COARSE if alone else 0,
-        Phase.NEAR_LIMIT: settings.root_windows if alone else min(2, settings.root_windows),
-        Phase.CERTIFY: settings.confirmations + 1,
+        Phase.NEAR_LIMIT: near_limit if alone else min(2, near_limit),
+        Phase.CERTIFY: settings.certify_windows + 1,
         Phase.PROBE: SPEEDS * (settings.rounds * (tenants + 1) if tenants > 1 else 1),
         Phase.ALONE: tenants if tenants > 1 else 0,
     }
@@ -144,7 +145,7 @@ def seconds_left(
 
 def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
     """Seconds of one concurrency of a sweep."""
-    return settle_s(settings, slas) + grace_s(slas) + settings.root.max_s
+    return settle_s(settings, slas) + grace_s(slas) + settings.near_limit.max_s
 
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
@@ -153,8 +154,8 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,
-        Phase.NEAR_LIMIT: MOST_ROOT * s.root_windows,
-        Phase.CERTIFY: s.confirmations * len(CERTIFY_AT),
+        Phase.NEAR_LIMIT: MAX_NEAR_LIMIT_FACTOR * s.near_limit_windows,
+        Phase.CERTIFY: s.certify_windows * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
     # A search that begins below what can be certified may end above that.

@@ -21,12 +21,12 @@ class Evidence:
     `arrivals_s` are the times of all tenants' requests since the start of the window, `done_s`
     those of this tenant's answers (NaN without one), `first` and `last` the range of its requests
     that count; `late` and `recovered` say of each of those whether it exceeded its SLA, and
-    whether the queue had worked off its backlog. `confirms` says that the window lies below the
+    whether the queue had worked off its backlog. `certifies` says that the window lies below the
     limit on purpose, to certify a rate.
     """
 
     scale: float
-    confirms: bool
+    certifies: bool
     arrivals_s: tuple[Floats, ...]
     done_s: Floats
     first: int
@@ -46,7 +46,7 @@ class Evidence:
         late &= part.status != Status.UNSENT  # the server has no part in those
         return cls(
             scale=window.scale,
-            confirms=window.phase is Phase.CERTIFY,
+            certifies=window.phase is Phase.CERTIFY,
             arrivals_s=tuple((r.intended_ns - seen.start_ns) / 1e9 for r in seen.requests),
             done_s=np.where(mine.answered, (mine.done_ns - seen.start_ns) / 1e9, np.nan),
             first=first,

@@ -12,8 +12,8 @@ START_SHARE = 0.8
 """Start of the search of a shared server, as a part of the load at which sharing neither gains
 nor loses."""
 
-LEAST_ROOM = 0.1
-"""Least start of the search, if background load uses nearly the whole server."""
+MIN_REMAINING_SHARE = 0.1
+"""Smallest share of a server from which a search starts, even if background load leaves less."""
 
 DEDICATED_START_SHARE = 0.6
 """Start of a dedicated search, as a part of the rate of single requests one after another."""
@@ -40,7 +40,7 @@ def load_line(
     """The load line of a run, and its start load factor.
 
     The scale of a dedicated line is in requests/s. On the others s = 1 (for "hold": one minus the
-    held fractions) is where sharing neither gains nor loses.
+    background shares) is where sharing neither gains nor loses.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
@@ -50,8 +50,10 @@ def load_line(
     if run.line == "mix":
         return _mix(run, names, dedicated_rps), START_SHARE
     line = _hold(run, names, dedicated_rps)
-    held = sum(base / dedicated_rps[n] for base, n in zip(line.base_rps, names, strict=True))
-    return line, START_SHARE * max(1 - held, LEAST_ROOM)
+    background_share = sum(
+        base / dedicated_rps[n] for base, n in zip(line.base_rps, names, strict=True)
+    )
+    return line, START_SHARE * max(1 - background_share, MIN_REMAINING_SHARE)
 
 
 def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
@@ -80,8 +82,8 @@ def _rates(
 
 
 def _hold(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
-    held_rps = run.held_rps(names, dedicated_rps)
-    rising = len(names) - len(held_rps)
-    base = tuple(held_rps.get(n, 0.0) for n in names)
-    direction = tuple(0.0 if n in held_rps else dedicated_rps[n] / rising for n in names)
+    background_rps = run.background_rps(names, dedicated_rps)
+    rising = len(names) - len(background_rps)
+    base = tuple(background_rps.get(n, 0.0) for n in names)
+    direction = tuple(0.0 if n in background_rps else dedicated_rps[n] / rising for n in names)
     return LoadLine(base, direction)

@@ -87,7 +87,7 @@ def observed_work(
     found = _Read.of(arrivals_s, done_s, away_s)
     if not (_as_alone(found.work_s, alone_s) and _even(found) and _independent(found.works_s)):
         return None
-    # Those that are still unanswered delay nobody who counts.
+    # Those still without a response delay no request that counts.
     usual = float(np.median(found.work_s))
     return ObservedWork(
         tuple(

@@ -124,7 +124,7 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
         return ""
     steps = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
     # Else some of the latency is the client's, or of whatever else ran there.
-    failing = [w for w in steps if w.punctual and _other_share(w) <= ON_IDLE_HOST.foreign]
+    failing = [w for w in steps if w.punctual and _other_share(w) <= ON_IDLE_HOST.other_load]
     if not failing:
         return ""
     above = min(failing, key=lambda window: window.scale)
@@ -145,7 +145,7 @@ def largest_other_load(windows: Sequence[Window]) -> str:
     """The largest load of other processes in a valid window; empty if it was small."""
     valid = [w.tenants[0] for w in windows if w.verdict is not Verdict.INVALID]
     share, used = max(map(other_load, valid), default=(0.0, ""))
-    return used if share > ON_IDLE_HOST.foreign else ""
+    return used if share > ON_IDLE_HOST.other_load else ""
 
 
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
@@ -167,8 +167,8 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
     invalid = [tenant for window in lost for tenant in window.invalid_tenants]
     passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
     lowest_is_lost = min(w.scale for w in windows) not in valid
-    nothing_valid_fails = not server_failed_above(windows, passing)
-    if invalid and ((passing == 0 and lowest_is_lost) or nothing_valid_fails):
+    no_valid_failure = not server_failed_above(windows, passing)
+    if invalid and ((passing == 0 and lowest_is_lost) or no_valid_failure):
         return _majority_cause(invalid)
     return None
 

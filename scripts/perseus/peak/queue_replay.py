@@ -56,7 +56,7 @@ class QueueReplay:
         Drawn work leaves out the long windows that certify, so far below the limit that its curve
         may not be the virtual queue's.
         """
-        others = [seen for seen in windows if not seen.confirms]
+        others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
         if found is None and 0 < len(others) < len(windows):
             windows = others

@@ -20,7 +20,7 @@ from perseus.peak.durations import (
     ATTEMPTS,
     CERTIFY_AT,
     LONGEST_COUNTED_S,
-    MOST_ROOT,
+    MAX_NEAR_LIMIT_FACTOR,
     counted_s,
     effort,
     grace_s,
@@ -300,9 +300,9 @@ class _Search:
         stays wide there are more.
         """
         by_model = self.shared_model_scale
-        scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
+        scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows
         shifts = self.rng.permutation(np.linspace(-0.07, 0.07, usual))
-        for i in range(MOST_ROOT * usual):
+        for i in range(MAX_NEAR_LIMIT_FACTOR * usual):
             self._measure(Phase.NEAR_LIMIT, scale * (1 + shifts[i % usual]))
             enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)
@@ -323,7 +323,7 @@ class _Search:
     def certify(self, scales: Sequence[float]) -> int | None:
         """Return the last window of the first load factor at which all fresh windows pass."""
         for scale in scales:
-            fresh = range(self.settings.confirmations)
+            fresh = range(self.settings.certify_windows)
             if all(self._measure(Phase.CERTIFY, scale).verdict is Verdict.PASS for _ in fresh):
                 return len(self.windows) - 1
             if self.host_stays_busy:
@@ -429,7 +429,7 @@ class _Search:
         last = replace(ON_BUSY_HOST, slowed=np.inf)
         window = self._counted_window(phase, scale, rates_rps, last)
         if window.host_is_busy and not self.host_stays_busy:
-            self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.foreign)
+            self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.other_load)
             if not self.host_stays_busy:
                 self.speeds.clear()  # what was seen beside them is not the server's
                 self.probe_saturation()

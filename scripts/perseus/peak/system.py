@@ -18,9 +18,9 @@ from perseus.traffic.requests import Requests
 class Observation:
     """A window as observed `elapsed_s` after its start: all requests that were due, per tenant.
 
-    `client_cpu` is the CPU time of each tenant's client divided by the wall time; `foreign_cpu` is
-    the share of the server's cores that processes other than the server used (None: it runs where
-    they cannot be seen), `foreign_who` names the one that worked most, and `foreign_gpu` is the
+    `client_cpu` is the CPU time of each tenant's client divided by the wall time;
+    `other_cpu_share` is the share of the server's cores that other processes used (None: they
+    cannot be seen), `other_process` names the one that worked most, and `other_gpu_share` is the
     share of the time in which its GPU worked for others (None: not known, or no GPU). `queue_ms`
     has, per tenant, readings of the server's own queue time: (seconds since the start, mean queue
     time in ms of the requests since the reading before), shape (k, 2); none when the server tells
@@ -31,10 +31,10 @@ class Observation:
     elapsed_s: float
     requests: tuple[Requests, ...]
     client_cpu: tuple[float, ...]
-    foreign_cpu: float | None = 0.0
+    other_cpu_share: float | None = 0.0
     queue_ms: tuple[NDArray[np.float64], ...] = ()
-    foreign_gpu: float | None = None
-    foreign_who: str = ""
+    other_gpu_share: float | None = None
+    other_process: str = ""
 
     @property
     def now_ns(self) -> int:
@@ -62,6 +62,6 @@ class System(Protocol):
     ) -> AbstractContextManager[Load]:
         """Start a window with a fixed number of requests of each tenant in flight."""
 
-    def wait_until_idle(self, foreign: float) -> bool:
+    def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most this share of the server's cores and GPUs;
         False if they still do after PATIENCE_S over all calls."""

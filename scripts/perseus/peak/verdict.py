@@ -42,14 +42,14 @@ RISING = 0.98
 class Tolerance:
     """Disturbances that a valid window may have (docs/explanation/load.md).
 
-    `foreign` is the share of the server's cores, and of its GPU's time, that other processes may
+    `other_load` is the share of the server's cores, and of its GPU's time, that other processes may
     use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is what the p99 of
     the send lag may be, as a share of the SLA; `late_within` says that a client with little to do
     may be later where answers are within the SLA all the same. `slowed` is how many times slower
     than usual the busy server may be for a while, where its SLA does not surely hold.
     """
 
-    foreign: float
+    other_load: float
     send_lag: float
     late_within: bool = False
     slowed: float = 1.5
@@ -59,10 +59,10 @@ class Tolerance:
         return max(1.0, self.send_lag * sla_ms)
 
 
-ON_IDLE_HOST = Tolerance(foreign=0.1, send_lag=0.02)
+ON_IDLE_HOST = Tolerance(other_load=0.1, send_lag=0.02)
 """Tolerance on an idle host."""
 
-ON_BUSY_HOST = Tolerance(foreign=0.5, send_lag=0.2, late_within=True)
+ON_BUSY_HOST = Tolerance(other_load=0.5, send_lag=0.2, late_within=True)
 """Tolerance on a busy host. Late sends make latencies longer, never shorter. A window that
 passes would also pass on an idle host, and limits are slightly too low."""
 
@@ -102,9 +102,9 @@ class TenantWindow:
     backlog_growth_rps: float
     send_lag_p99_ms: float
     client_cpu: float
-    foreign_cpu: float | None
-    foreign_who: str
-    foreign_gpu: float | None
+    other_cpu_share: float | None
+    other_process: str
+    other_gpu_share: float | None
     slowed: float
     verdict: Verdict
     reason: str
@@ -120,14 +120,14 @@ class TenantWindow:
         """Whether other processes, not the client, made it invalid."""
         held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
         others, _ = other_load(self)
-        by_others = others > ON_IDLE_HOST.foreign or self.slowed > ON_IDLE_HOST.slowed
+        by_others = others > ON_IDLE_HOST.other_load or self.slowed > ON_IDLE_HOST.slowed
         return self.verdict is Verdict.INVALID and (by_others or held_up)
 
     @property
     def host_is_busy(self) -> bool:
         """Whether it is invalid because other processes exceed every tolerance."""
         others, _ = other_load(self)
-        return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.foreign
+        return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 
     def as_dict(self) -> dict[str, object]:
         """The statistics as a flat dictionary."""
@@ -139,7 +139,9 @@ class TenantWindow:
 def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
     """The load of other processes on the server's cores or GPU, whichever is larger, with its
     text."""
-    return other_load_text(seen.foreign_cpu or 0.0, seen.foreign_gpu or 0.0, seen.foreign_who)
+    return other_load_text(
+        seen.other_cpu_share or 0.0, seen.other_gpu_share or 0.0, seen.other_process
+    )
 
 
 def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
@@ -208,7 +210,7 @@ def judge(
         and not _overloaded(part, seen, sla, confidence, dispersion),
         growing=growing,
         client_cpu=seen.client_cpu[tenant],
-        foreign=other_load(seen),
+        other_load=other_load(seen),
         slowed=slowed,
         tolerance=tolerance,
     )
@@ -238,9 +240,9 @@ def judge(
         backlog_growth_rps=growth_rps,
         send_lag_p99_ms=lags_ms[tenant],
         client_cpu=seen.client_cpu[tenant],
-        foreign_cpu=seen.foreign_cpu,
-        foreign_who=seen.foreign_who,
-        foreign_gpu=seen.foreign_gpu,
+        other_cpu_share=seen.other_cpu_share,
+        other_process=seen.other_process,
+        other_gpu_share=seen.other_gpu_share,
         slowed=slowed,
         verdict=verdict,
         reason=reason,
@@ -288,7 +290,7 @@ class _Findings:
     lag_is_too_long: bool
     growing: bool
     client_cpu: float
-    foreign: tuple[float, str]
+    other_load: tuple[float, str]
     slowed: float
     tolerance: Tolerance
 
@@ -297,7 +299,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     """The first rule that applies, and its reason; the order of the rules matters."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
-    client, (others, used) = found.client_cpu, found.foreign
+    client, (others, used) = found.client_cpu, found.other_load
     sent, answered = found.sent_ratio, found.completed_ratio
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
@@ -309,7 +311,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (found.offered_rps == 0, Verdict.PASS, "idle"),
         # What disturbs the measurement comes before what it would say of the server.
         (client > CLIENT_CPU, invalid, f"the client used {client:.0%} of its core"),
-        (others > found.tolerance.foreign, invalid, used),
+        (others > found.tolerance.other_load, invalid, used),
         # Late sends alone could explain late answers, unless the server is late beyond doubt.
         (found.lag_is_too_long, invalid, lag),
         # Too many are late as it is: that some were not sent spared the server work.

@@ -1,4 +1,4 @@
-"""Make the report: findings, figures and one HTML page.
+"""Make the report: conclusions, figures and one HTML page.
 
 In: tables, and raw results for a few figures. Out: SVG, PNG and HTML.
 """

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.frontier_points import PREDICTED, Mark, alone_marks, shared_marks
+from perseus.report.frontier_points import PREDICTED, Marker, dedicated_markers, shared_markers
 from perseus.report.shown_tables import plain_words
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
@@ -164,14 +164,14 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
         alone_rps = [tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0] for n in names]
         if len(names) != 2 or not all(map(math.isfinite, alone_rps)):
             continue
-        marks = [
-            mark
+        markers = [
+            marker
             for i, name in enumerate(names)
-            for mark in alone_marks(results.alone(lines.iloc[0], name), i, list(SCALES))
+            for marker in dedicated_markers(results.alone(lines.iloc[0], name), i, list(SCALES))
         ]
         for _, line in lines.iterrows():
             mine = tenants[tenants["load_line"] == line["load_line"]].drop_duplicates("tenant")
-            marks += shared_marks(line, mine, list(SCALES))
+            markers += shared_markers(line, mine, list(SCALES))
         dedicated = Series(
             "dedicated, same cost", [0, alone_rps[0]], [alone_rps[1], 0], GREY, "dashed"
         )
@@ -180,19 +180,19 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
             f"Frontier: requests/s of both models on one server ({scenario})",
             f"{names[0]} (requests/s)",
             f"{names[1]} (requests/s)",
-            [dedicated, *_of_scales(marks)],
+            [dedicated, *_of_scales(markers)],
             from_zero=True,
         )
 
 
-def _of_scales(marks: Sequence[Mark]) -> Iterator[Series]:
-    """One series for each kind of mark."""
+def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
+    """One series for each kind of marker."""
     for scale, (name, colour) in {**SCALES, PREDICTED: ("predicted", "#56B4E9")}.items():
-        mine = [m for m in marks if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
+        mine = [m for m in markers if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
         if mine:
-            x, y = ([mark.rates_rps[i] for mark in mine] for i in range(2))
+            x, y = ([marker.rates_rps[i] for marker in mine] for i in range(2))
             look = "joined" if scale == "estimate" else "points"
-            yield Series(name, x, y, colour, look, [mark.mix for mark in mine])
+            yield Series(name, x, y, colour, look, [marker.mix for marker in mine])
 
 
 def of_costs(break_even: pd.DataFrame) -> Iterator[Chart]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perseus.report.shown_tables import MOST_ROWS, Entry, Row, ShownTable
+from perseus.report.shown_tables import MAX_ROWS, Entry, Row, ShownTable
 from perseus.results.records import Record, ServedModelRecord
 from perseus.study.base import Part
 from perseus.study.model import Model
@@ -69,7 +69,7 @@ def _settings(title: str, rows: Sequence[Row]) -> ShownTable:
         title=title,
         note="",
         columns=tuple(keys),
-        rows=[[_value(row[key]) for key in keys] for row in rows[:MOST_ROWS]],
+        rows=[[_value(row[key]) for key in keys] for row in rows[:MAX_ROWS]],
         total=len(rows),
     )
 
@@ -123,7 +123,7 @@ def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTabl
                 Entry(str(model.max_batch_size or "none")),
                 Entry(model.config_sha256),
             ]
-            for server, model in served[:MOST_ROWS]
+            for server, model in served[:MAX_ROWS]
         ],
         total=len(served),
     )

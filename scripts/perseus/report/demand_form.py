@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import pandas as pd
 
-from perseus.report.answers.answer import Tables
+from perseus.report.conclusions.conclusion import Tables
 from perseus.report.headline import top_fleets
 from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING, SPOT
 from perseus.study.demand import Demand, Spot
 from perseus.study.setting import configured
 
-MOST_SLIDERS: Final = 4
+MAX_SLIDERS: Final = 4
 """Models with a slider each; more are rows of a table."""
-MOST_DRAWN: Final = 400
+MAX_DRAWN: Final = 400
 """Operating points x models whose draws are on the page: beyond that, plans have no certainty."""
 SLIDER_SERVERS: Final = 4
 """Dedicated servers that the highest demand on a slider fills."""
@@ -65,7 +65,7 @@ class DemandForm:
 
     @property
     def has_sliders(self) -> bool:
-        return len(self.models) <= MOST_SLIDERS
+        return len(self.models) <= MAX_SLIDERS
 
     @cached_property
     def most_rps(self) -> dict[str, float]:
@@ -98,7 +98,7 @@ class DemandForm:
 
     def _points(self) -> Iterator[dict[str, Any]]:
         draws = dict(list(self.draws.groupby([*POINT, "model"], sort=False)))
-        is_drawn = len(self.points) <= MOST_DRAWN
+        is_drawn = len(self.points) <= MAX_DRAWN
         for key, rows in self.points.groupby(POINT, sort=False):
             yield {
                 "server": rows["server"].iloc[0],

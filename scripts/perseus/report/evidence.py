@@ -21,13 +21,13 @@ from perseus.report.shown_tables import Entry, plain_words, share
 from perseus.results.records import PeakRecord, Record
 from perseus.study.experiments.peak import Run as PeakRun
 
-MOST_CELLS: Final = 200
+MAX_CELLS: Final = 200
 """With a section of their own; all of them lie in results/<study>/raw."""
 
-MOST_SAMPLES: Final = 6000
+MAX_SAMPLES: Final = 6000
 """Largest number of monitor samples on the page."""
 
-MOST_WINDOWS: Final = 1500
+MAX_WINDOWS: Final = 1500
 """Largest number of windows of all cells together; if there are more, each cell shows the
 windows behind its numbers."""
 
@@ -70,7 +70,7 @@ class PageEvidence:
     @cached_property
     def shown(self) -> Mapping[str, Record]:
         """The cells that have a section."""
-        return dict(islice(self.records.items(), MOST_CELLS))
+        return dict(islice(self.records.items(), MAX_CELLS))
 
     def link(self, cell: str) -> str:
         """Anchor of a cell's section; "" without one."""
@@ -127,7 +127,7 @@ class PageEvidence:
         for name, record in self.shown.items():
             frame = self.windows.get(name, pd.DataFrame(columns=["window"]))
             decisive = {self.certified(name), self.failing(name)}
-            kept = frame if total <= MOST_WINDOWS else frame[frame["window"].isin(decisive)]
+            kept = frame if total <= MAX_WINDOWS else frame[frame["window"].isin(decisive)]
             yield CellEvidence(
                 id=f"cell-{name}",
                 name=name,
@@ -146,7 +146,7 @@ def read_records(files: Sequence[Path]) -> list[Record]:
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
-        if i < MOST_CELLS and isinstance(record.task.run, PeakRun)
+        if i < MAX_CELLS and isinstance(record.task.run, PeakRun)
         else record
         for i, record in enumerate(records)
     ]
@@ -154,19 +154,19 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     """Windows of the shown cells, for the attempt that counts."""
-    found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MOST_CELLS]}
+    found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
     return {cell: frame.assign(cell=cell) for cell, frame in found.items() if len(frame)}
 
 
 def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Utilisation of the shown cells: at most MOST_SAMPLES in total, as means."""
+    """Utilisation of the shown cells: at most MAX_SAMPLES in total, as means."""
     busy: dict[str, pd.DataFrame] = {}
-    for record in records[:MOST_CELLS]:
+    for record in records[:MAX_CELLS]:
         if (record.folder / "monitor.parquet").exists():
             frames = [f for f in samples(record.folder) if f["quantity"].iloc[0] in UTILISATION]
             if frames:
                 busy[record.task.cell] = pd.concat(frames)
-    together = math.ceil(sum(len(frame) for frame in busy.values()) / MOST_SAMPLES)
+    together = math.ceil(sum(len(frame) for frame in busy.values()) / MAX_SAMPLES)
     return {cell: _means(frame, together) for cell, frame in busy.items()}
 
 

@@ -16,7 +16,7 @@ PREDICTED: Final = "predicted"
 
 
 @dataclass(frozen=True)
-class Mark:
+class Marker:
     """The rates (2,) of both tenants at a `scale` of a load line: "estimate", "certified",
     "first_failing", an end of the interval, or PREDICTED."""
 
@@ -25,21 +25,23 @@ class Mark:
     rates_rps: Floats
 
 
-def alone_marks(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Mark]:
-    """Marks of a dedicated tenant, the first or the second: a row of the peaks."""
+def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Marker]:
+    """Markers of a dedicated tenant, the first or the second: a row of the peaks."""
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
-        yield Mark(scale, f"{alone['mix']} alone", rates)
+        yield Marker(scale, f"{alone['mix']} alone", rates)
 
 
-def shared_marks(line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]) -> Iterator[Mark]:
-    """Marks of a shared load line: a row of the peaks, and the rows of its two tenants."""
+def shared_markers(
+    line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]
+) -> Iterator[Marker]:
+    """Markers of a shared load line: a row of the peaks, and the rows of its two tenants."""
     speed = relative_speed(line, tenants)
     base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
     for scale in scales:
         is_predicted = scale == "estimate" and line["verdict"] == "predicted"
         rates = base + line[f"{scale}_scale"] * step
-        yield Mark(PREDICTED if is_predicted else scale, str(line["mix"]), rates)
+        yield Marker(PREDICTED if is_predicted else scale, str(line["mix"]), rates)
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:

@@ -1,4 +1,4 @@
-"""The finding of a study in one sentence of at most MOST_WORDS words, with its probability."""
+"""The conclusion of a study in one sentence of at most MAX_WORDS words, with its probability."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers import answers
-from perseus.report.answers.answer import Tables
-from perseus.report.answers.over_demand import Asked, all_questions
-from perseus.report.answers.sharing import at_most
-from perseus.report.answers.to_buy import SURE, servers
+from perseus.report.conclusions import conclusions
+from perseus.report.conclusions.conclusion import Tables
+from perseus.report.conclusions.over_demand import Asked, all_questions
+from perseus.report.conclusions.servers_to_buy import SURE, servers
+from perseus.report.conclusions.sharing import at_most
 from perseus.report.numbers import bounds, percent, significant
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
-MOST_WORDS: Final = 20
+MAX_WORDS: Final = 20
 """Tokens between spaces that have a letter or a digit."""
 
 BRACKETS: Final = re.compile(r" \([^)]*\)")
@@ -25,14 +25,14 @@ BRACKETS: Final = re.compile(r" \([^)]*\)")
 
 @dataclass(frozen=True)
 class Headline:
-    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for an Answer."""
+    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for an Conclusion."""
 
     kind: str
     text: str
 
 
 def headline(tables: Tables) -> Headline:
-    """The first finding of: servers for the demand, sharing at growing demand, sharing on full
+    """The first conclusion of: servers for the demand, sharing at growing demand, sharing on full
     servers, capacity of a server, other experiments."""
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
@@ -183,12 +183,12 @@ def _one_server(tables: Tables) -> Headline | None:
 
 
 def _experiment(tables: Tables) -> Headline | None:
-    """Headline of another experiment: the first finding that is short enough, without brackets
+    """Headline of another experiment: the first conclusion that is short enough, without brackets
     if needed."""
-    found = list(answers(tables))
-    for answer in found:
-        for text in (answer.headline, BRACKETS.sub("", answer.headline)):
-            if word_count(text) <= MOST_WORDS:
-                return Headline(answer.kind, f"{text}.")
-    text = "The study has findings on other questions, each with its evidence below."
+    found = list(conclusions(tables))
+    for conclusion in found:
+        for text in (conclusion.headline, BRACKETS.sub("", conclusion.headline)):
+            if word_count(text) <= MAX_WORDS:
+                return Headline(conclusion.kind, f"{text}.")
+    text = "The study has conclusions on other questions, each with its evidence below."
     return Headline("unclear", text) if found else None

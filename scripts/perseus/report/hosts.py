@@ -22,7 +22,7 @@ SHOWN = (
 )
 """Facts of a host in the report."""
 
-WORDS = {
+LABELS = {
     "cpu": "processor",
     "cpus": "CPUs",
     "cpu_quota_cores": "cores that the CPU quota gives",
@@ -89,8 +89,8 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
     """Facts of a record, without cores, which differ between jobs."""
     host, server = record.host, record.task.server.name
-    for name, words in WORDS.items():
-        yield words, host.get(name)
+    for name, label in LABELS.items():
+        yield label, host.get(name)
     yield from (("kernel", host.get("kernel")), ("Python", host.get("python")))
     yield from host.get("packages", {}).items()
     yield f"{record.software} of {server}", record.triton_version

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.answer import Tables
-from perseus.report.answers.over_demand import all_questions
-from perseus.report.answers.to_buy import servers
+from perseus.report.conclusions.conclusion import Tables
+from perseus.report.conclusions.over_demand import all_questions
+from perseus.report.conclusions.servers_to_buy import servers
 from perseus.report.headline import (
     best_saving,
     saving_bounds,
@@ -25,8 +25,8 @@ from perseus.report.numbers import bounds, percent, significant
 from perseus.results.fleets.plans import SHARING
 
 RATE: Final = "requests/s"
-MOST_CARDS: Final = 5
-MOST_ALONE: Final = 2
+MAX_CARDS: Final = 5
+MAX_ALONE: Final = 2
 """Models with a card each."""
 
 
@@ -48,7 +48,7 @@ def cards(tables: Tables, cells: int) -> list[Card]:
     found = [*_alone(tables["peaks"]), *_together(tables["peaks"]), *_money(tables)]
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     evidence = Card("Evidence", str(cells), *_runs(cells, presets))
-    return list(islice([*found, evidence], MOST_CARDS))
+    return list(islice([*found, evidence], MAX_CARDS))
 
 
 def _runs(count: int, presets: str) -> tuple[str, str]:
@@ -57,7 +57,7 @@ def _runs(count: int, presets: str) -> tuple[str, str]:
 
 def _alone(peaks: pd.DataFrame) -> Iterator[Card]:
     known = peaks[(peaks["kind"] == "dedicated") & peaks["estimate_rps"].notna()]
-    if len(known) <= MOST_ALONE:
+    if len(known) <= MAX_ALONE:
         for _, row in known.iterrows():
             yield _rate(f"{row['mix']} alone", row)
     else:
@@ -88,7 +88,7 @@ def _money(tables: Tables) -> Iterator[Card]:
         if best is None:
             saving = saving_range(row["least_saving"], row["most_saving"])
             yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
-        else:  # the answer itself tells what sharing saves below this demand
+        else:  # the conclusion itself tells what sharing saves below this demand
             yield _on_full_servers(best)
         note = f"{servers(row['from_servers'])}, {until}"
         yield Card("USD a month", usd(row["from_usd_per_month"]), note=note)

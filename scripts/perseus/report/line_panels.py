@@ -15,7 +15,7 @@ from perseus.report.figure_data import FigureData
 from perseus.report.style import empty_figure, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
-MOST_PANELS, LEAST_MM = 12, 60.0
+MAX_PANELS, MIN_MM = 12, 60.0
 """Number of panels, and the least width of one if two are side by side."""
 
 LINE = ("server", "scenario", "load_line")
@@ -29,7 +29,7 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
         if len(frame):
             named = {name: row[name] for name in LINE}
             found.append(frame.assign(**named)[[*LINE, *frame.columns]])
-        if len(found) == MOST_PANELS:
+        if len(found) == MAX_PANELS:
             break
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*LINE])
 
@@ -43,7 +43,7 @@ def by_line(
     shown = results.peaks[has]
     if shown.empty:
         return shown, empty_figure(style, "no load line has data to show"), []
-    is_full = len(shown) == MOST_PANELS  # then no load line behind the last was read
+    is_full = len(shown) == MAX_PANELS  # then no load line behind the last was read
     looked_at = len(has) - has[::-1].index(True) if is_full else len(has)
     empty = [
         f"{title(results, row)} ({verdict(row)})"
@@ -58,7 +58,7 @@ def by_line(
 
 def columns_of(style: FigureTask, count: int) -> int:
     """Number of panels side by side."""
-    return min(2 if style.width_mm >= 2 * LEAST_MM else 1, count)
+    return min(2 if style.width_mm >= 2 * MIN_MM else 1, count)
 
 
 def title(results: FigureData, row: pd.Series) -> str:

@@ -16,7 +16,7 @@ from perseus.report.numbers import significant
 from perseus.report.own_tables import sections
 from perseus.report.shown_tables import (
     BELOW,
-    MOST_ROWS,
+    MAX_ROWS,
     Entry,
     Remark,
     Row,
@@ -105,8 +105,8 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
             "repeats",
             "verdict",
         ),
-        rows=[_peak(row, evidence) for row in rows[:MOST_ROWS]],
-        ids=[line_id(row) for row in rows[:MOST_ROWS]],
+        rows=[_peak(row, evidence) for row in rows[:MAX_ROWS]],
+        ids=[line_id(row) for row in rows[:MAX_ROWS]],
         remarks=remarks,
         total=len(rows),
         file="peaks",
@@ -176,7 +176,7 @@ def _savings(rows: list[Row]) -> ShownTable:
                 Entry("", between(row, ("ci_simultaneous_low", "ci_simultaneous_high"), "percent")),
                 Entry(in_percent(row["noise_floor"])),
             ]
-            for row in rows[:MOST_ROWS]
+            for row in rows[:MAX_ROWS]
         ],
         total=len(rows),
         file="savings",
@@ -225,7 +225,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
                 *_costs_of(paid, pricings),
                 *([Entry(significant(_any(paid)["joules_per_inference"]))] if joules else []),
             ]
-            for paid in list(lines.values())[:MOST_ROWS]
+            for paid in list(lines.values())[:MAX_ROWS]
         ],
         remarks=[Remark("Without a price:", f"{', '.join(unpriced)}.")] if unpriced else [],
         total=len(lines),
@@ -252,11 +252,11 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
                 *(Entry(_usd_per_hour(paid, each)) for each in pricings),
                 Entry(_any(paid)["price_date"] or "not known"),
             ]
-            for instance, paid in list(prices.items())[:MOST_ROWS]
+            for instance, paid in list(prices.items())[:MAX_ROWS]
         ],
         remarks=[
             Remark("Doubtful:", f"the price of {instance[0]}: {_any(paid)['price_doubts']}.")
-            for instance, paid in list(prices.items())[:MOST_ROWS]
+            for instance, paid in list(prices.items())[:MAX_ROWS]
             if _any(paid)["price_doubts"]
         ],
         total=len(prices),
@@ -312,7 +312,7 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
             "compute",
             "client",
         ),
-        rows=[_response_time(row, evidence) for row in certified[:MOST_ROWS]],
+        rows=[_response_time(row, evidence) for row in certified[:MAX_ROWS]],
         total=len(certified),
         file="tenants",
         empty="Nothing was certified.",
@@ -366,7 +366,7 @@ def _preprocessing(rows: list[Row], evidence: PageEvidence) -> ShownTable:
                 Entry(significant(row["client_preprocess_ms"])),
                 Entry(significant(row["server_cpu_ms"])),
             ]
-            for row in rows[:MOST_ROWS]
+            for row in rows[:MAX_ROWS]
         ],
         total=len(rows),
         file="tenants",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-MOST_DIGITS = 16
+MAX_DIGITS = 16
 """A float has no more."""
 
 
@@ -17,7 +17,7 @@ def percent(share: float) -> str:
 
 def percent_below(share: float, bound: float) -> str:
     """A share like `percent`, with enough digits to distinguish it from a higher bound."""
-    digits = next((n for n in range(MOST_DIGITS) if round(share, n + 2) < bound), 0)
+    digits = next((n for n in range(MAX_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
 

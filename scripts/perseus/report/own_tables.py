@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from perseus.report.evidence import PageEvidence
 from perseus.report.links import line_id
 from perseus.report.numbers import significant
-from perseus.report.shown_tables import MOST_ROWS, Entry, Row, ShownTable, entry_of, shares_of
+from perseus.report.shown_tables import MAX_ROWS, Entry, Row, ShownTable, entry_of, shares_of
 from perseus.results.tables import module_of as table_module
 
 
@@ -15,14 +15,14 @@ def sections(
     names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
 ) -> Iterator[ShownTable]:
     """Their sections, without empty columns."""
-    lines = {line_id(row) for row in rows["peaks"][:MOST_ROWS]}
+    lines = {line_id(row) for row in rows["peaks"][:MAX_ROWS]}
     for name in names:
         module, mine = table_module(name), rows.get(name, [])
         if not (hasattr(module, "TITLE") and mine):
             continue
         shares = shares_of(module.SCHEMA.arrow)
         columns = {
-            heading: [_linked(row, columns, shares, lines, evidence) for row in mine[:MOST_ROWS]]
+            heading: [_linked(row, columns, shares, lines, evidence) for row in mine[:MAX_ROWS]]
             for heading, columns in module.SHOWN.items()
         }
         kept = {title: each for title, each in columns.items() if any(map(_is_told, each))}

@@ -1,4 +1,4 @@
-"""One HTML file that states the finding of a study first, then the evidence."""
+"""One HTML file that states the conclusion of a study first, then the evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from perseus.host.files import whole
 from perseus.peak.outcome import Outcome
 from perseus.report import charts, configuration, main_tables
-from perseus.report.answers import answers
+from perseus.report.conclusions import conclusions
 from perseus.report.demand_form import demand_form
 from perseus.report.evidence import (
     WINDOW_COLUMNS,
@@ -27,7 +27,7 @@ from perseus.report.hosts import days, differences, hosts, without_statistics
 from perseus.report.key_figures import cards
 from perseus.report.line_evidence import lines
 from perseus.report.numbers import listed
-from perseus.report.shown_tables import MOST_ROWS
+from perseus.report.shown_tables import MAX_ROWS
 from perseus.report.style import NOTHING
 from perseus.report.templating import data_url, environment
 from perseus.results.records import Record
@@ -40,7 +40,7 @@ FIRST: Final = {
     "peaks": "The most that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen, the best first, each with its caption."""
-MOST_WARNINGS: Final = 5
+MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No tested rate was certified, or none failed.",
     Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or a"
@@ -105,7 +105,7 @@ def render(
             demand=demand_form(tables, task.demand),
             first=first,
             brief=FIRST[first["name"]] if first else "",
-            answers=list(answers(tables)),
+            conclusions=list(conclusions(tables)),
             tables=list(main_tables.tables(tables, evidence)),
             figures=[each for each in figures if each is not first],
             empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],
@@ -113,13 +113,13 @@ def render(
             evidence=evidence,
             lines=list(lines(evidence, tables["peaks"])),
             window_columns=WINDOW_COLUMNS,
-            doubtful=doubtful[:MOST_WARNINGS],
+            doubtful=doubtful[:MAX_WARNINGS],
             all_doubtful=len(doubtful),
-            failures=failures[:MOST_ROWS],
+            failures=failures[:MAX_ROWS],
             meanings={o: MEANINGS[o] for o in dict.fromkeys(each.outcome for each in failures)},
             has_savings=bool(tables["savings"]["saving"].notna().any()),
             all_failures=len(failures),
-            again=[record for record in records if len(record.attempts) > 1][:MOST_ROWS],
+            again=[record for record in records if len(record.attempts) > 1][:MAX_ROWS],
             cells=len(records),
             predicted=predicted,
             hosts=hosts(records),

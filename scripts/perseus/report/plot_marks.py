@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 
 from perseus.report.style import DARK, is_known, verdict
 
-MOST_ROWS, MOST_PANELS = 30, 6
+MAX_ROWS, MAX_PANELS = 30, 6
 
-MOST_ROWS_IN_ALL = 36
+MAX_ROWS_IN_ALL = 36
 """Largest number of rows in all panels together; more belong into a table."""
 
 CERTIFIED: dict[str, Any] = {
@@ -30,12 +30,10 @@ def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     If not all rows fit, two thirds of them are shared lines, which come after the dedicated
     ones.
     """
-    servers = list(dict.fromkeys(rows["server"]))[:MOST_PANELS]
+    servers = list(dict.fromkeys(rows["server"]))[:MAX_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
     counts = [len(of) for of in of_each.values()]
-    fits = (
-        n for n in range(MOST_ROWS, 1, -1) if sum(min(n, c) for c in counts) <= MOST_ROWS_IN_ALL
-    )
+    fits = (n for n in range(MAX_ROWS, 1, -1) if sum(min(n, c) for c in counts) <= MAX_ROWS_IN_ALL)
     most = next(fits, 1)
     return {server: _first(of, most) for server, of in of_each.items()}
 

@@ -24,12 +24,12 @@ POINTS_RPS: Mapping[str, tuple[Point, ...]] = {
 both <= 750 ms."""
 
 
-def shares(searched: str, held: str) -> Iterator[tuple[str, list[Point]]]:
+def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
     """By number of GPUs, published points with load of both models, as shares of dedicated
     peaks: of the background model and of the searched one. Empty for other models."""
-    if {searched, held} != {RESNET50, INCEPTION_V3}:
+    if {searched, background} != {RESNET50, INCEPTION_V3}:
         return
     for gpus, points in POINTS_RPS.items():
         resnet50_rps, inception_v3_rps = points[0][0], points[-1][1]
         both = [(r / resnet50_rps, i / inception_v3_rps) for r, i in points[1:-1]]
-        yield gpus, both if held == RESNET50 else [(i, r) for r, i in both]
+        yield gpus, both if background == RESNET50 else [(i, r) for r, i in both]

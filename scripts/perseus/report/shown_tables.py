@@ -14,7 +14,7 @@ from perseus.report.numbers import bounds, chance, percent, significant
 
 Row = dict[str, Any]
 
-MOST_ROWS: Final = 300
+MAX_ROWS: Final = 300
 """Largest number of rows of a table on the page, which a browser can sort at once."""
 
 BELOW: Final = "\N{DAGGER}"
@@ -49,7 +49,7 @@ class Remark:
 class ShownTable:
     """A table of the page, `note` above it and `remarks` below. `ids` are those of its rows.
 
-    `rows` are at most MOST_ROWS of `total`; `file` has all of them.
+    `rows` are at most MAX_ROWS of `total`; `file` has all of them.
     """
 
     title: str

@@ -30,15 +30,16 @@ GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
 BESIDE_MM = 12.0  # of a panel: its axis with its words
-WORDS = 110  # characters of a line across a figure
+NOTE_CHARACTERS = 110  # characters of a line across a figure
 ROW_MM = 6.0
 NAMES_SHARE = 0.4  # of the width, which names of rows have at most
-MOST_LINES = 5  # of the name of a row
+MAX_LINES = 5  # of the name of a row
 TICKS = 0.9  # of the font's size, at which ticks and names of rows are written
 SMALL = 0.833  # of it, at which matplotlib writes small words
-MOST_HELD, LONGEST_HELD = 2, 40  # tenants that stay, which are named one by one; and characters
-MOST_WEIGHTS = 4  # of a mix, that are written one by one where they are equal
-MOST_NAMED = 12  # that a figure has nothing to show of
+MAX_BACKGROUND_NAMED = 2  # tenants of a background load that a label names
+MAX_BACKGROUND_CHARACTERS = 40  # of their names
+MAX_WEIGHTS = 4  # of a mix, that are written one by one where they are equal
+MAX_NAMED = 12  # that a figure has nothing to show of
 
 
 def panels(
@@ -97,29 +98,27 @@ def short(row: pd.Series) -> str:
         return "the demand's mix"
     weights = str(row["weights"])
     each = weights.split(" : ")
-    if row["kind"] == "mix" and len(each) > MOST_WEIGHTS and set(each) == {"1"}:
+    if row["kind"] == "mix" and len(each) > MAX_WEIGHTS and set(each) == {"1"}:
         return f"equal mix of {len(each)}"
     if row["kind"] == "mix":
         # Of some of many tenants, the names say more than ones among zeros.
         return str(row["mix"]) if "0" in each else f"mix {weights}"
-    searched, _, held = str(row["mix"]).partition(" beside ")
-    names, _, at = held.partition(" held at ")
-    return held if few(names) == names else f"{searched} beside {few(names)} at {at}"
+    searched, _, background = str(row["mix"]).partition(" beside ")
+    names, _, at = background.partition(" held at ")
+    return background if few(names) == names else f"{searched} beside {few(names)} at {at}"
 
 
-def few(held: str) -> str:
+def few(tenants: str) -> str:
     """Names of tenants joined by plus signs; "the others" if there are many."""
-    names = held.split(" + ")
-    is_short = len(names) <= MOST_HELD and len(held) <= LONGEST_HELD
-    return held if len(names) == 1 or is_short else "the others"
+    names = tenants.split(" + ")
+    is_short = len(names) <= MAX_BACKGROUND_NAMED and len(tenants) <= MAX_BACKGROUND_CHARACTERS
+    return tenants if len(names) == 1 or is_short else "the others"
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
     """Row labels, wrapped so that most of the width is left for the plot."""
     width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
-    lines = textwrap.TextWrapper(
-        width, max_lines=MOST_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}"
-    )
+    lines = textwrap.TextWrapper(width, max_lines=MAX_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}")
     space = "\N{NO-BREAK SPACE}"
     return [lines.fill(name.replace(" %", f"{space}%")).replace(space, " ") for name in names]
 
@@ -150,12 +149,12 @@ def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
     """State what a figure leaves out, and which of `shown` had no data."""
-    said = figure.get_supxlabel().splitlines()
-    said += [f"{total - shown} more {what} in {where}"] if total > shown else []
-    more = [f"{len(empty) - MOST_NAMED} more"] if len(empty) > MOST_NAMED else []
-    said += [f"Nothing to show of {', '.join([*empty[:MOST_NAMED], *more])}"] if empty else []
-    if said:
-        text = "\n".join(line for each in said for line in textwrap.wrap(each, WORDS))
+    notes = figure.get_supxlabel().splitlines()
+    notes += [f"{total - shown} more {what} in {where}"] if total > shown else []
+    more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
+    notes += [f"Nothing to show of {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
+    if notes:
+        text = "\n".join(line for each in notes for line in textwrap.wrap(each, NOTE_CHARACTERS))
         figure.supxlabel(text, fontsize="small", color=DARK)
 
 
@@ -189,12 +188,12 @@ def fit(figure: Figure) -> None:
 
 def _wrap(text: Text, width: float) -> None:
     """Wrap a text to this many pixels, without breaking words."""
-    words = text.get_text()
-    longest = max(words.splitlines(), key=len, default="")
+    content = text.get_text()
+    longest = max(content.splitlines(), key=len, default="")
     extent = text.get_window_extent().width
     if longest and extent > width > 0:
         most = max(int(len(longest) * width / extent), 1)
-        lines = [textwrap.wrap(line, most, break_long_words=False) for line in words.splitlines()]
+        lines = [textwrap.wrap(line, most, break_long_words=False) for line in content.splitlines()]
         text.set_text("\n".join(line for wrapped in lines for line in wrapped))
 
 

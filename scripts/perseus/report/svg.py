@@ -103,8 +103,8 @@ def _path(path: str) -> str:
 def _segments(path: str) -> Iterator[str]:
     """Relative segments; ends are rounded, so that errors do not add up."""
     x = y = first_x = first_y = 0
-    for command, words in SEGMENT.findall(path):
-        parts = [round(PER_POINT * float(word)) for word in words.split()]
+    for command, numbers in SEGMENT.findall(path):
+        parts = [round(PER_POINT * float(number)) for number in numbers.split()]
         relative = [part - (y if i % 2 else x) for i, part in enumerate(parts)]
         if command == "z":
             x, y = first_x, first_y

@@ -1,4 +1,4 @@
-"""The findings of a study as the last lines of a run."""
+"""The conclusions of a study as the last lines of a run."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 import pandas as pd
 from pyarrow import ArrowInvalid
 
-from perseus.report.answers import answers
-from perseus.report.answers.summary import NAMED
+from perseus.report.conclusions import conclusions
+from perseus.report.conclusions.summary import NAMED
 from perseus.report.numbers import bounds, significant
 from perseus.report.shown_tables import BELOW, fails_below, plain_words
 from perseus.results.scenario_names import with_scenario_names
 from perseus.results.tables import TABLES
 
-MOST_ANSWERS = 3
-MOST_PEAKS = 20
+MAX_CONCLUSIONS = 3
+MAX_PEAKS = 20
 PLAIN = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{INFINITY}": "inf", BELOW: "*"}
 )
 
 
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
-    """The first findings of the report, and the peaks. None if tables are missing or damaged;
+    """The first conclusions of the report, and the peaks. None if tables are missing or damaged;
     plain characters if the encoding requires them. Neither makes a successful run fail."""
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 
@@ -44,21 +44,21 @@ def _lines(tables: Path) -> Iterator[str]:
     except (OSError, ArrowInvalid):
         return
     frames = with_scenario_names(read)
-    for answer in islice(answers(frames), MOST_ANSWERS):
-        yield answer.headline
-        yield from (f"  {part.headline}" for part in answer.parts[:NAMED])
+    for conclusion in islice(conclusions(frames), MAX_CONCLUSIONS):
+        yield conclusion.headline
+        yield from (f"  {part.headline}" for part in conclusion.parts[:NAMED])
     peaks = frames["peaks"]
     if len(peaks):
         yield ""
-        shown = peaks.head(MOST_PEAKS)
+        shown = peaks.head(MAX_PEAKS)
         yield from _peaks(shown)
         if shown.apply(fails_below, axis="columns").any():
             yield (
                 f"{BELOW} single windows failed below the interval; the estimate weighs all of"
                 " them: see the first failing rate in the report"
             )
-    if len(peaks) > MOST_PEAKS:
-        yield f"... and {len(peaks) - MOST_PEAKS} more: {tables}/peaks.csv"
+    if len(peaks) > MAX_PEAKS:
+        yield f"... and {len(peaks) - MAX_PEAKS} more: {tables}/peaks.csv"
 
 
 def _peaks(peaks: pd.DataFrame) -> Iterator[str]:

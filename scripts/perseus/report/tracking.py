@@ -37,7 +37,7 @@ LOGGED: Final = {
 }
 """By table, the columns that name a row within its server, and the columns of metrics."""
 
-MOST_VALUES, MOST_CHARACTERS = 100, 6000
+MAX_VALUES, MAX_CHARACTERS = 100, 6000
 """Limits of one request, and of one parameter, in MLflow's API."""
 
 NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
@@ -121,22 +121,22 @@ def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Keys of the configuration and their values, as text; list entries are keyed by their
     names."""
     for place, value in _leaves(configuration, ()):
-        yield _name(place), str(value)[:MOST_CHARACTERS]
+        yield _name(place), str(value)[:MAX_CHARACTERS]
 
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
     """Finite peaks, sharing ratios, costs and fleets, by table, row and column."""
-    for table, (words, columns) in LOGGED.items():
+    for table, (keys, columns) in LOGGED.items():
         for row in frames[table].to_dict("records"):
             place = [row["server"]] if "server" in row else []
-            place += [str(row[word]) for word in words.split()]
+            place += [str(row[key]) for key in keys.split()]
             for column in columns:
                 if pd.notna(row[column]) and abs(row[column]) != float("inf"):
                     yield _name((table, *place, column)), float(row[column])
 
 
 def _batches(items: list[Logged]) -> Iterator[list[Logged]]:
-    return (items[i : i + MOST_VALUES] for i in range(0, len(items), MOST_VALUES))
+    return (items[i : i + MAX_VALUES] for i in range(0, len(items), MAX_VALUES))
 
 
 def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

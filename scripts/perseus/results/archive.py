@@ -17,10 +17,10 @@ from typing import Final
 
 from perseus.host.files import whole
 
-MOST_BYTES: Final = 2**30
+MAX_BYTES: Final = 2**30
 """Largest total size of the content of an archive, since a small archive may expand without end."""
 
-MOST_MEMBERS: Final = 200_000
+MAX_MEMBERS: Final = 200_000
 
 
 class ArchiveError(ValueError):
@@ -45,12 +45,12 @@ def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
                 archive.addfile(member, content)
 
 
-def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
+def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> dict[str, bytes]:
     """Read the files of an archive whose names match, by these names.
 
     Raises ArchiveError for a file that is not an archive or is truncated; for a link, a device,
     or a name that leaves the folder or occurs twice; and for more than `most_bytes` or
-    MOST_MEMBERS. Members after the first such member are not read.
+    MAX_MEMBERS. Members after the first such member are not read.
     """
     names, found = set[str](), dict[str, bytes]()
     try:
@@ -59,8 +59,8 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MOST_BYTES) -> d
             tarfile.open(fileobj=_Bounded(unpacked, most_bytes), mode="r|") as archive,
         ):
             for count, member in enumerate(archive):
-                if count == MOST_MEMBERS:
-                    raise ArchiveError(f"it has more than {MOST_MEMBERS} members")
+                if count == MAX_MEMBERS:
+                    raise ArchiveError(f"it has more than {MAX_MEMBERS} members")
                 if member.isdir():
                     continue
                 _refuse(member, names)

@@ -23,7 +23,7 @@ from perseus.results.compare import table as compared
 from perseus.results.schema import TOLERANCE, Column, Relation, Schema
 from perseus.results.tables import TABLES, module_of
 
-MOST_TOLD: Final = 5
+MAX_LISTED: Final = 5
 """Rows that are told of one thing that does not hold."""
 
 _PANDAS: Final = {
@@ -82,7 +82,7 @@ def check_comparison(table: pa.Table) -> None:
 
 
 def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """One line for each row that breaks a rule, at most MOST_TOLD per rule."""
+    """One line for each row that breaks a rule, at most MAX_LISTED per rule."""
     found = [
         line
         for name, table in tables.items()
@@ -209,11 +209,11 @@ def _text(value: Any) -> str:
 
 
 def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """The first MOST_TOLD lines, and the number of the others."""
+    """The first MAX_LISTED lines, and the number of the others."""
     every = list(lines)
-    yield from every[:MOST_TOLD]
-    if len(every) > MOST_TOLD:
-        yield f"{name}: {len(every) - MOST_TOLD} more rows like this one"
+    yield from every[:MAX_LISTED]
+    if len(every) > MAX_LISTED:
+        yield f"{name}: {len(every) - MAX_LISTED} more rows like this one"
 
 
 def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:

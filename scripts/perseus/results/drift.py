@@ -22,7 +22,7 @@ random walk is assumed."""
 STEADY = 0.1
 """Change per hour, as a share of the scale, below which something may be called steady."""
 
-LEAST = 0.01
+MIN_CHANGE = 0.01
 """Change over the whole time, as a share of the scale, that is a drift: the memory of a healthy
 server was seen to settle by 0.4 % in a minute."""
 
@@ -56,7 +56,7 @@ class Drift:
     def trend(self) -> Trend:
         """The significant trend; "steady" only if any larger drift is excluded."""
         low, high = self.per_hour.low, self.per_hour.high
-        changes = abs(self.per_hour.value) * self.hours >= LEAST * self.scale
+        changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale
         if changes and low > 0:
             return Trend.GROWS
         if self.was_infinite:

@@ -20,7 +20,7 @@ from scipy import special
 from perseus.peak.between_repeats import mean_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.paired import Estimate, Round, ratio_at_saturation
-from perseus.peak.predicted.solo import LEAST_UTILISATION
+from perseus.peak.predicted.solo import MIN_UTILISATION
 from perseus.peak.stats import Floats
 from perseus.results.records import PeakRecord
 from perseus.results.repeats import (
@@ -61,7 +61,7 @@ ALIKE = 0.5
 """Correlation of these deviations between the mixes of a server."""
 
 LEAST = 1e-6
-"""Part of the searched scale that is left where tenants that are held take all there is."""
+"""Part of the searched scale that is left if background load takes the whole server."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
@@ -162,7 +162,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
     / utilisation.
     """
     own = ratio_at_saturation(_rounds(record)).log
-    power = 1 / min(max(record.model.utilisation, LEAST_UTILISATION), 1.0)
+    power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
     scales = record.model.scale * np.exp(power * (saturation - own))
     base, direction, alone_rps = (
         np.array(values)[loaded]
@@ -240,9 +240,9 @@ def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPe
     loaded = peak.loaded
 
     def multiple(of: Floats | float, capacity_rps: Floats) -> Floats:
-        held = (base[loaded] / capacity_rps).sum(axis=-1)
+        background = (base[loaded] / capacity_rps).sum(axis=-1)
         rises = (above[loaded] / capacity_rps).sum(axis=-1)
-        return np.maximum((of - held) / rises, LEAST)
+        return np.maximum((of - background) / rises, LEAST)
 
     value = float(multiple(ratio.value, capacity))
     draws = multiple(ratio.draws, capacity_draws)

@@ -38,7 +38,7 @@ from perseus.study.tasks.measure import MeasuredArrivals
 from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
-MOST = 100
+MAX_MIXES = 100
 """Of the measured mixes of a server, and of its pairs that were not: each is simulated for some
 hundredths of a second."""
 
@@ -98,7 +98,7 @@ class SharedServer:
 
     `infeasible` are mixes of different models that carried nothing within their SLAs, `pairs` those
     of tenants of one scenario, half and half, that were not measured, with any preset. Of these and
-    of the `measured` ones there are MOST at most.
+    of the `measured` ones there are MAX_MIXES at most.
     """
 
     name: str
@@ -178,7 +178,7 @@ def shared_servers(
             for (where, tenant, with_preset), alone in dedicated.items()
             if (where, with_preset) == (server, preset) and alone.is_known
         }
-        measured = tuple(islice(_measured(of_server, dedicated, solos), MOST))
+        measured = tuple(islice(_measured(of_server, dedicated, solos), MAX_MIXES))
         # A smoke run tells nothing of what another preset asks.
         answered = {
             mix
@@ -186,7 +186,7 @@ def shared_servers(
             if name == server and (with_preset == preset or with_preset != "smoke")
             for mix in _answered(of_preset)
         }
-        pairs = tuple(islice(_pairs(of_server, answered, solos), MOST))
+        pairs = tuple(islice(_pairs(of_server, answered, solos), MAX_MIXES))
         infeasible = tuple(_infeasible(of_server, solos, {_mix(each.weights) for each in measured}))
         yield SharedServer(server, preset, measured, infeasible, pairs)
 

@@ -189,7 +189,7 @@ class Record(BaseModel):
     )
     throttled: str | None = Field(
         default=None,
-        description="in how many of its periods a CPU quota stopped server and client, in words, if"
+        description="in how many of its periods a CPU quota stopped server and client, as text, if"
         " that was more than 1 %; else null",
     )
     warnings: tuple[str, ...] = Field(

@@ -223,10 +223,10 @@ class RepeatedPeak:
         if run.line == "mix":
             pairs = zip(names, self.weights, strict=True)
             return " : ".join(f"{name} {weight}" for name, weight in pairs if weight)
-        stay = run.held_among(self.tenants)
-        held = [name for name, own in zip(names, self.tenants, strict=True) if own in stay]
-        others = " + ".join(name for name in names if name not in held)
-        return f"{others} beside {' + '.join(held)} held at {run.held_at}"
+        constant = run.background_tenants(self.tenants)
+        background = [n for n, own in zip(names, self.tenants, strict=True) if own in constant]
+        others = " + ".join(name for name in names if name not in background)
+        return f"{others} beside {' + '.join(background)} held at {run.background_at}"
 
     @property
     def verdict(self) -> str:
@@ -284,9 +284,9 @@ def combine(
     if used and used[0].outcome == Outcome.PREDICTED:
         used = used[:1]  # of the others the same is predicted
     if not used:
-        nothing = np.full(len(task.tenants), np.nan)
+        unknown = np.full(len(task.tenants), np.nan)
         return RepeatedPeak(
-            tuple(records), np.nan, np.empty(0), nothing, np.empty((0, len(nothing)))
+            tuple(records), np.nan, np.empty(0), unknown, np.empty((0, len(unknown)))
         )
     scales = np.array([record.estimate_scale for record in used])
     base = np.array([record.line.base_rps for record in used])

@@ -34,7 +34,7 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
     return frame.assign(mix=named)
 
 
-def with_scenario(words: str, server: str, scenario: str) -> str:
+def with_scenario(text: str, server: str, scenario: str) -> str:
     """The text of a load line with its scenario, unless it already ends with it."""
     name = f" ({scenario.removeprefix(f'{server}.')})"
-    return words if words.endswith(name) else words + name
+    return text if text.endswith(name) else text + name

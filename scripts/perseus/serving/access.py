@@ -26,9 +26,9 @@ from perseus.host.certificates import certificates, pem_text
 from perseus.serving.failures import ServerError
 from perseus.study.remote import Remote
 
-MOST_BYTES = 2**24  # of an answer that is not an inference's
+MAX_BYTES = 2**24  # of an answer that is not an inference's
 HIDDEN = "<hidden>"
-LEAST_HIDDEN = 4
+MIN_SECRET_CHARACTERS = 4
 """Characters of a secret: a shorter one is none, and stands in many words."""
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -104,7 +104,7 @@ class Access:
     def hide(self, text: str) -> str:
         """`text` without the secrets that are long enough to be some."""
         for header in self.headers:
-            if len(header.secret) >= LEAST_HIDDEN:
+            if len(header.secret) >= MIN_SECRET_CHARACTERS:
                 text = text.replace(header.secret, HIDDEN)
         return text
 
@@ -143,14 +143,14 @@ class _Readable(Protocol):
 
 
 def read_within(reply: _Readable, deadline_s: float) -> bytes:
-    """All of an HTTP answer. Raises OSError when it is longer than MOST_BYTES or cut off, and
+    """All of an HTTP answer. Raises OSError when it is longer than MAX_BYTES or cut off, and
     TimeoutError past the deadline: a socket's own time-out begins anew with every byte."""
     parts: list[bytes] = []
     length = reply.length
     while part := reply.read1(2**16):
         parts.append(part)
-        if sum(map(len, parts)) > MOST_BYTES:
-            raise OSError(f"an answer of more than {MOST_BYTES} bytes")
+        if sum(map(len, parts)) > MAX_BYTES:
+            raise OSError(f"an answer of more than {MAX_BYTES} bytes")
         if time.monotonic() > deadline_s:
             raise TimeoutError("the answer did not end in time")
     body = b"".join(parts)

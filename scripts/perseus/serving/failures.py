@@ -71,9 +71,9 @@ _HINTS = (
 def in_a_line(error: Exception) -> str:
     """Return the message of an error without the log, except why models were not loaded."""
     first, *log = str(error).splitlines()
-    said = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
+    message = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
     refused = (re.search(r"failed to load '.*", line) for line in log)
-    return "; ".join([said, *dict.fromkeys(each[0].rstrip('"') for each in refused if each)])
+    return "; ".join([message, *dict.fromkeys(each[0].rstrip('"') for each in refused if each)])
 
 
 def early_exit(returncode: int, log_path: Path) -> ServerError:

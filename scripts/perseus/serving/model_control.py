@@ -86,8 +86,8 @@ class Control:
         except OSError as error:
             raise explained(error, url, self._access) from None
 
-    def make_room(
-        self, models: Sequence[PushedModel], *, allow_foreign: bool, say: Callable[[str], None]
+    def unload_leftovers(
+        self, models: Sequence[PushedModel], *, allow_other_models: bool, say: Callable[[str], None]
     ) -> None:
         """Unload models that ended measurements of this host have left; raise for other models
         in the way."""
@@ -102,14 +102,14 @@ class Control:
         problems = [
             f"{name!r}, {f'of the measurement {owner}' if owner else 'not ours'}"
             for name, owner in owners.items()
-            if name in ours or owner or not allow_foreign
+            if name in ours or owner or not allow_other_models
         ]
         if problems:
             raise ServerError(
                 f"the server at {self._server.grpc_address} holds loaded models:"
                 f" {'; '.join(problems)}. They would be measured too, or replaced. Unload them"
                 " (POST /v2/repository/models/<name>/unload) if nobody needs them; set"
-                " foreign_models: allow to measure beside those of others, never beside one of the"
+                " other_models: allow to measure beside other models, never beside one of the"
                 " same name or of another measurement."
             )
 

@@ -90,10 +90,10 @@ def _asked(server: RunningServer, kind: type[A], method: str, path: str, *argume
         return kind.model_validate(answer)
     except ValidationError as error:
         first = error.errors()[0]
-        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise ServerError(
             f"the server at {server.asked_address} does not speak the Open Inference Protocol"
-            f" ({said})"
+            f" ({fault})"
         ) from None
 
 

@@ -51,9 +51,9 @@ _HINTS = (
 
 def explained(error: InferenceServerException | OSError, where: str, access: Access) -> ServerError:
     """The error in one sentence, without secrets, and a hint."""
-    said = str(error)
+    message = str(error)
     if isinstance(error, InferenceServerException):
-        said = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"
-    said = access.hide(said).strip().strip(".")[:1000]
-    hint = next((text for pattern, text in _HINTS if re.search(pattern, said)), "")
-    return ServerError(f"the server at {where}: {said}. {hint}".rstrip())
+        message = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"
+    message = access.hide(message).strip().strip(".")[:1000]
+    hint = next((text for pattern, text in _HINTS if re.search(pattern, message)), "")
+    return ServerError(f"the server at {where}: {message}. {hint}".rstrip())

@@ -22,7 +22,7 @@ from perseus.serving.running_server import RunningServer
 from perseus.study.hints import did_you_mean
 from perseus.study.tasks.measure import ServedModel
 
-MOST_NAMED: Final = 20
+MAX_NAMED: Final = 20
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def read_served_model(
 
 
 def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
-    has = ", ".join(known[:MOST_NAMED]) or "none"
-    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    has = ", ".join(known[:MAX_NAMED]) or "none"
+    more = f" and {len(known) - MAX_NAMED} more" if len(known) > MAX_NAMED else ""
     return (
         f"the server at {server.grpc_address} has no model {name!r}{did_you_mean(name, known)}."
         f" Its models: {has}{more}"

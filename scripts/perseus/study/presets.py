@@ -27,11 +27,11 @@ class SearchSettings:
     confidence: float  # of each verdict, one-sided, over all looks of a window together
     settle_slas: float  # load offered before a window counts, in multiples of the longest SLA
     coarse: Effort
-    root: Effort
-    confirm: Effort
-    slow_confirm_s: float  # at most, a window that is to certify the rate of a slow model
-    root_windows: int
-    confirmations: int  # fresh windows that must all pass
+    near_limit: Effort
+    certify: Effort
+    slow_certify_s: float  # at most, a window that is to certify the rate of a slow model
+    near_limit_windows: int
+    certify_windows: int  # fresh windows that must all pass
     ratio: float  # the bracket is narrow enough when high / low is at most this
     rounds: int  # of saturation windows on a shared server, at most, in each of four places
     ratio_within: float  # half the width of the 95 % interval of a sharing ratio that is aimed at
@@ -54,11 +54,11 @@ PRESETS = {
             confidence=0.9,
             settle_slas=10,
             coarse=Effort(requests=300, max_s=1, looks=1),
-            root=Effort(requests=400, max_s=1, looks=1),
-            confirm=Effort(requests=400, max_s=2, looks=1),
-            slow_confirm_s=2,
-            root_windows=2,
-            confirmations=1,
+            near_limit=Effort(requests=400, max_s=1, looks=1),
+            certify=Effort(requests=400, max_s=2, looks=1),
+            slow_certify_s=2,
+            near_limit_windows=2,
+            certify_windows=1,
             ratio=1.6,  # the bracket itself, nothing to bisect
             rounds=1,
             ratio_within=0.1,
@@ -71,11 +71,11 @@ PRESETS = {
             confidence=0.9,
             settle_slas=10,
             coarse=Effort(requests=1000, max_s=2.5, looks=2),
-            root=Effort(requests=2000, max_s=5, looks=1),
-            confirm=Effort(requests=4000, max_s=16, looks=1),
-            slow_confirm_s=120,
-            root_windows=3,
-            confirmations=1,
+            near_limit=Effort(requests=2000, max_s=5, looks=1),
+            certify=Effort(requests=4000, max_s=16, looks=1),
+            slow_certify_s=120,
+            near_limit_windows=3,
+            certify_windows=1,
             ratio=1.25,
             rounds=2,
             ratio_within=0.05,
@@ -88,11 +88,11 @@ PRESETS = {
             confidence=0.95,
             settle_slas=20,
             coarse=Effort(requests=4000, max_s=20, looks=4),
-            root=Effort(requests=8000, max_s=40, looks=1),
-            confirm=Effort(requests=20000, max_s=90, looks=3),
-            slow_confirm_s=120,
-            root_windows=6,
-            confirmations=1,
+            near_limit=Effort(requests=8000, max_s=40, looks=1),
+            certify=Effort(requests=20000, max_s=90, looks=3),
+            slow_certify_s=120,
+            near_limit_windows=6,
+            certify_windows=1,
             ratio=1.15,
             rounds=8,
             ratio_within=0.04,
@@ -105,11 +105,11 @@ PRESETS = {
             confidence=0.99,
             settle_slas=20,
             coarse=Effort(requests=8000, max_s=40, looks=4),
-            root=Effort(requests=20000, max_s=120, looks=1),
-            confirm=Effort(requests=40000, max_s=300, looks=3),
-            slow_confirm_s=300,
-            root_windows=6,
-            confirmations=2,
+            near_limit=Effort(requests=20000, max_s=120, looks=1),
+            certify=Effort(requests=40000, max_s=300, looks=3),
+            slow_certify_s=300,
+            near_limit_windows=6,
+            certify_windows=2,
             ratio=1.15,
             rounds=16,
             ratio_within=0.03,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-MOST_IN_FLIGHT: Final[Mapping[str, int]] = {
+MAX_IN_FLIGHT: Final[Mapping[str, int]] = {
     "grpc": 4096,
     # Each has a connection: a process may commonly open 1024 files, here and in the server.
     "http": 500,

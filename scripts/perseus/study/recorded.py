@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from perseus.study.hints import meant_or_known
 from perseus.study.trace_files import TraceError, TraceFile, number, open_trace
-from perseus.study.trace_times import Understood, in_words, rows_that_are, seconds, time_column
+from perseus.study.trace_times import Understood, duration_text, rows_that_are, seconds, time_column
 from perseus.study.traces import TraceSource
 
 MINUTE_S: Final = 60.0
@@ -20,7 +20,7 @@ AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
 """The columns before those of the minutes, 1, 2, … (AzureFunctionsDataset2019.md of
 github.com/Azure/AzurePublicDataset)."""
 
-MOST_COUNT: Final = 10**9
+MAX_COUNT: Final = 10**9
 """Of invocations in a minute: what is more overflows a sum."""
 
 
@@ -103,7 +103,7 @@ class Trace:
 
     recorded: Recorded
     understood: Understood
-    form: str
+    format: str
 
     def message(self, name: str) -> str:
         """One line: what is in the file, how long it lasts, and how many requests come."""
@@ -114,7 +114,7 @@ class Trace:
         within = f"at any time within {interval_s:g} s" if interval_s else ""
         notes = ", ".join(filter(None, (self.understood.note, within)))
         return (
-            f"{name} was read as {self.form}: {count:,} requests in {in_words(length_s)},"
+            f"{name} was read as {self.format}: {count:,} requests in {duration_text(length_s)},"
             f" {count / length_s:.3g}/s; times{of} in {unit}{f' ({notes})' if notes else ''}"
         )
 
@@ -148,11 +148,11 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
     if source.column is None and file.columns[: len(AZURE_FUNCTIONS)] == AZURE_FUNCTIONS:
         understood = Understood("", "counts per minute")
         return Trace(_of_minutes(file, where), understood, "an Azure Functions trace of 2019")
-    form = None if source.column else _format(file)
-    column = form.column if form else time_column(file, source.column)
-    took_s = [form.took_s] if form and form.took_s else []
+    known = None if source.column else _format(file)
+    column = known.column if known else time_column(file, source.column)
+    took_s = [known.took_s] if known and known.took_s else []
     table = file.read(list(dict.fromkeys([column, *took_s, *(name for name, _ in where)])))
-    usual = form.unit if form else None
+    usual = known.unit if known else None
     times_s, understood = seconds(file, column, table[column], source.unit, usual)
     for name in took_s:
         times_s = times_s - _numbers(file, table[name])
@@ -162,7 +162,7 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
         mine_s = np.sort(times_s[mine]) - times_s.min()
         ones = np.ones(len(mine_s), np.int64)
         recorded = Recorded(mine_s, ones, recorded.interval_s, recorded.length_s)
-    return Trace(recorded, understood, form.name if form else file.form)
+    return Trace(recorded, understood, known.name if known else file.format)
 
 
 def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
@@ -180,7 +180,7 @@ def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
 
 
 def _format(file: TraceFile) -> Format | None:
-    return next((form for form in FORMATS if form.columns <= set(file.columns)), None)
+    return next((each for each in FORMATS if each.columns <= set(file.columns)), None)
 
 
 def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
@@ -210,7 +210,7 @@ def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
         are_counts = pc.match_substring_regex(texts, "^[0-9]{1,10}$")
         wrong = np.flatnonzero(~are_counts.to_numpy())
         numbers = pc.cast(pc.if_else(are_counts, texts, "0"), pa.int64()).to_numpy()
-        for k in [*wrong, *np.flatnonzero(numbers > MOST_COUNT)]:
+        for k in [*wrong, *np.flatnonzero(numbers > MAX_COUNT)]:
             bad.append(f"row {rows[k]}: {str(texts[int(k)])[:40]!r} in minute {minute} is no count")
         counts[i] = numbers.sum()
     file.refuse(bad)

@@ -76,7 +76,7 @@ class Remote(Part):
     headers: tuple[SecretHeader, ...] = Field(
         default=(), description="Headers that every call carries, such as a token."
     )
-    foreign_models: Literal["refuse", "allow"] = Field(
+    other_models: Literal["refuse", "allow"] = Field(
         default="refuse",
         description="What to do if the server has loaded models that are not in the study.",
     )

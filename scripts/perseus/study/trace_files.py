@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-MOST_TOLD: Final = 3
+MAX_LISTED: Final = 3
 """Bad rows that a message names; of the others it tells the number."""
 
 HEAD_BYTES: Final = 1 << 20
@@ -40,7 +40,7 @@ class TraceFile:
     """A file that has been looked into, and not been read yet.
 
     Args:
-        form: its format, in words.
+        format: as text, such as "a CSV file".
         columns: their names; numbers, if the file has no names.
         first: the first row, as text.
         first_row: its number, the header included.
@@ -48,7 +48,7 @@ class TraceFile:
     """
 
     path: Path
-    form: str
+    format: str
     columns: tuple[str, ...]
     first: tuple[str, ...]
     first_row: int
@@ -58,14 +58,14 @@ class TraceFile:
         """What is in it, for somebody who expected something else."""
         columns = ", ".join(map(repr, self.columns[:20]))
         first = ", ".join(repr(text[:40]) for text in self.first[:20])
-        return f"{self.path} is {self.form} with the columns {columns}; its first row is {first}"
+        return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
 
     def refuse(self, bad: Sequence[str]) -> None:
         """Raises TraceError if there are bad rows, and names the first of them."""
         if bad:
-            more = len(bad) - MOST_TOLD
+            more = len(bad) - MAX_LISTED
             rest = f"; and {more} more such row{'s' if more > 1 else ''}" if more > 0 else ""
-            raise TraceError(f"{self.path} {'; '.join(bad[:MOST_TOLD])}{rest}")
+            raise TraceError(f"{self.path} {'; '.join(bad[:MAX_LISTED])}{rest}")
 
 
 def open_trace(path: Path) -> TraceFile:
@@ -211,8 +211,8 @@ def _csv(path: Path, head: str) -> TraceFile:
         file.refuse(bad)
         return table
 
-    form = "a CSV file" if has_names else "a text file without names of columns"
-    file = TraceFile(path, form, columns, first, 2 if has_names else 1, read)
+    file_format = "a CSV file" if has_names else "a text file without names of columns"
+    file = TraceFile(path, file_format, columns, first, 2 if has_names else 1, read)
     if not top:
         raise TraceError(f"{path} is empty")
     return file

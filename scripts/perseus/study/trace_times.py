@@ -183,7 +183,7 @@ def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Unders
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
     span = float(np.ptp(ascending))
-    lasts = ", ".join(f"{in_words(span * UNIT_S[unit])} in {unit}" for unit in UNIT_S)
+    lasts = ", ".join(f"{duration_text(span * UNIT_S[unit])} in {unit}" for unit in UNIT_S)
     of = f", column: {name!r}" if name else ""
     doubt = (
         f"{file.path} does not tell the unit of its times, which would be {lasts} (write it:"
@@ -267,7 +267,7 @@ def _is_shown_twice(hour: datetime, zone: str) -> bool:
     return first.timestamp() < second.timestamp()
 
 
-def in_words(span_s: float) -> str:
+def duration_text(span_s: float) -> str:
     """A length of time with a unit of which it has two or more: 150 -> 2.5 min."""
     for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if span_s >= 2 * size_s:

@@ -22,7 +22,7 @@ from grpc import StatusCode
 from tritonclient.grpc import service_pb2
 
 from perseus.models.tensors import DTYPES, Tensor
-from perseus.study.protocols import MOST_IN_FLIGHT
+from perseus.study.protocols import MAX_IN_FLIGHT
 from perseus.traffic.http2 import REFUSED_STREAM, Http2Error, header_block
 from perseus.traffic.http2_client import CONNECT_S, Call, End, Http2Client
 from perseus.traffic.requests import Status
@@ -49,7 +49,7 @@ _ENDS: Final = {
 class GrpcTransport:
     """A `transport.Transport` over one HTTP/2 connection."""
 
-    most_in_flight = MOST_IN_FLIGHT["grpc"]
+    most_in_flight = MAX_IN_FLIGHT["grpc"]
 
     def __init__(self, route: Route) -> None:
         messages = (serialise(route.model, each, route.outputs) for each in route.inputs)
@@ -109,8 +109,8 @@ class GrpcTransport:
             elif how is End.CANCELLED:
                 answered(done_ns, Status.PENDING, "")
             else:
-                said = self._access.hide(f"{code.name}: {message}")
-                answered(done_ns, _STATUS.get(code, Status.ERROR), said)
+                error_text = self._access.hide(f"{code.name}: {message}")
+                answered(done_ns, _STATUS.get(code, Status.ERROR), error_text)
         finally:  # last: whoever waits for nothing in flight has then seen all of it
             del self._calls[number]
 
@@ -149,13 +149,13 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
         is_refused = call.reset_code == REFUSED_STREAM
         code = StatusCode.UNAVAILABLE if is_refused else StatusCode.INTERNAL
         return code, f"the server reset the stream (code {call.reset_code})"
-    said = call.fields.get("grpc-status")
-    if said == OK and _is_message(b"".join(call.parts)):  # the rest is of what failed
+    grpc_status = call.fields.get("grpc-status")
+    if grpc_status == OK and _is_message(b"".join(call.parts)):  # the rest is of what failed
         return StatusCode.OK, ""
-    if said is None:
+    if grpc_status is None:
         status = call.fields.get(":status", "")
         return _CODES_OF_HTTP.get(status, StatusCode.UNKNOWN), f"not gRPC, but HTTP {status}"
-    code = _CODES.get(said, StatusCode.UNKNOWN)
+    code = _CODES.get(grpc_status, StatusCode.UNKNOWN)
     if code is StatusCode.OK:
         return StatusCode.INTERNAL, "the response is not one complete message"
     message = unquote(call.fields.get("grpc-message", ""))

@@ -35,12 +35,12 @@ HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX
 NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 """Error codes."""
 
-MOST = 2**31 - 1  # of a window, and of the number of a stream
+MAX_31_BITS = 2**31 - 1  # of a window, and of the number of a stream
 FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # unless settings say otherwise
-MOST_FRAME_BYTES = 2**24 - 1
+MAX_FRAME_BYTES = 2**24 - 1
 TOLD_BYTES = 2**30  # received before the server's window is opened again
 AT_ONCE_BYTES = 2**20  # that are handed out to be sent
-MOST_REFUSALS = 3  # of a request, before it has failed
+MAX_REFUSALS = 3  # of a request, before it has failed
 _FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
 _SETTING = struct.Struct(">HL")
 
@@ -103,7 +103,7 @@ class Http2(Generic[S]):
         self._open: dict[int, S] = {}
         self._uploads: list[S] = []
         self._next = 1
-        self._most_open = MOST
+        self._most_open = MAX_31_BITS
         self._refuses = False
         self._frame_bytes = FRAME_BYTES
         self._first_window_bytes = self._window_bytes = WINDOW_BYTES
@@ -111,10 +111,10 @@ class Http2(Generic[S]):
         self._block: tuple[int, int, bytes] | None = None
         self._received_bytes = 0
         self._ended: list[S] = []
-        wanted = {HEADER_TABLE_SIZE: 0, ENABLE_PUSH: 0, INITIAL_WINDOW_SIZE: MOST}
+        wanted = {HEADER_TABLE_SIZE: 0, ENABLE_PUSH: 0, INITIAL_WINDOW_SIZE: MAX_31_BITS}
         settings = b"".join(_SETTING.pack(*each) for each in wanted.items())
         self._to_say: list[Buffer] = [PREFACE, *_frame(SETTINGS, 0, 0, settings)]
-        self._open_window(MOST - WINDOW_BYTES)
+        self._open_window(MAX_31_BITS - WINDOW_BYTES)
 
     # What is sent
 
@@ -154,7 +154,7 @@ class Http2(Generic[S]):
         if not (self._to_say or self._waiting or self._uploads):  # as mostly after an answer
             return []
         parts, self._to_say = self._to_say, []
-        if self._next > MOST:
+        if self._next > MAX_31_BITS:
             self.leaving = "no stream numbers are left"
         while self._waiting and self._has_room():
             stream = self._waiting.popleft()
@@ -218,7 +218,7 @@ class Http2(Generic[S]):
             if end - start - _FRAME.size < length:
                 break
             start += _FRAME.size + length
-            self._receive_frame(kind, flags, number & MOST, data[start - length : start])
+            self._receive_frame(kind, flags, number & MAX_31_BITS, data[start - length : start])
         self._unread = data[start:]
         ended, self._ended = self._ended, []
         return ended
@@ -239,7 +239,7 @@ class Http2(Generic[S]):
             _, first_flags, block = self._block
             self._headers(flags, first_flags, number, block + payload)
         elif kind == WINDOW_UPDATE:
-            self._window(number, _whole(payload) & MOST)
+            self._window(number, _whole(payload) & MAX_31_BITS)
         elif kind == SETTINGS:
             self._settings(flags, payload)
         elif kind == PING:
@@ -283,7 +283,7 @@ class Http2(Generic[S]):
     def _was_reset(self, stream: S, code: int) -> None:
         """A refused request was not processed. Some count a stream that has just ended, so that
         no more is sent until another one has."""
-        if code == REFUSED_STREAM and stream.refusals < MOST_REFUSALS:
+        if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1
             self._refuses = True
             self._send_again(stream)
@@ -312,7 +312,7 @@ class Http2(Generic[S]):
             if name == MAX_CONCURRENT_STREAMS:
                 self._most_open = value
             elif name == MAX_FRAME_SIZE:
-                if not FRAME_BYTES <= value <= MOST_FRAME_BYTES:
+                if not FRAME_BYTES <= value <= MAX_FRAME_BYTES:
                     raise Http2Error(f"settings that ask for frames of {value} bytes")
                 self._frame_bytes = value
             elif name == INITIAL_WINDOW_SIZE:
@@ -324,8 +324,12 @@ class Http2(Generic[S]):
 
     def _goaway(self, payload: bytes) -> None:
         """Requests that the server has not processed wait for another connection."""
-        last, code, said = _whole(payload[:4]) & MOST, _whole(payload[4:8]), payload[8:]
-        self.leaving = f"the server ends the connection (code {code} {said[:200]!r})"
+        last, code, debug_data = (
+            _whole(payload[:4]) & MAX_31_BITS,
+            _whole(payload[4:8]),
+            payload[8:],
+        )
+        self.leaving = f"the server ends the connection (code {code} {debug_data[:200]!r})"
         for stream in [each for number, each in self._open.items() if number > last][::-1]:
             self._send_again(stream)
 

@@ -28,7 +28,7 @@ REFUSE_S: Final = 0.005  # until a request without a connection is refused, at m
 LOOK_S: Final = 0.02  # between two looks for what is late
 IDLE_S: Final = 0.2  # the same where nothing is under way
 READ_BYTES: Final = 2**16
-MOST_BUFFERS: Final = 1000  # that the system takes in one call
+MAX_BUFFERS: Final = 1000  # that the system takes in one call
 _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -134,7 +134,7 @@ class Http2Client:
                     self._unwritten = [b"".join(self._unwritten)]
                     written = to.send(self._unwritten[0])
                 else:
-                    written = to.sendmsg(self._unwritten[:MOST_BUFFERS])
+                    written = to.sendmsg(self._unwritten[:MAX_BUFFERS])
             except OSError:  # now is not the time, or the connection is lost, as reading tells
                 return
             self._unwritten = _after(self._unwritten, written)

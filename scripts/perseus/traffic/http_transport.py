@@ -22,7 +22,7 @@ import aiohttp
 import numpy as np
 
 from perseus.models.tensors import DTYPES, Tensor
-from perseus.study.protocols import MOST_IN_FLIGHT
+from perseus.study.protocols import MAX_IN_FLIGHT
 from perseus.traffic.requests import Status
 from perseus.traffic.route import OUTPUT, Input, Inputs, Route
 from perseus.traffic.transport import Answered, RequestFailedError
@@ -50,7 +50,7 @@ class Reply:
 class HttpTransport:
     """A `transport.Transport` over as many HTTP/1.1 connections as requests are in flight."""
 
-    most_in_flight = MOST_IN_FLIGHT["http"]
+    most_in_flight = MAX_IN_FLIGHT["http"]
 
     def __init__(self, route: Route) -> None:
         self._access = route.access
@@ -170,10 +170,10 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)
     status = Status.REFUSED if answer.status in NOT_TAKEN else Status.ERROR
-    said = (
+    text = (
         f"HTTP {answer.status}{', but not the response of a model' if answer.status == 200 else ''}"
     )
-    return Reply(done_ns, status, f"{said}: {body[:500].decode(errors='replace')}")
+    return Reply(done_ns, status, f"{text}: {body[:500].decode(errors='replace')}")
 
 
 def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import Transport
 
-MOST_RPS = 50_000
+MAX_RPS = 50_000
 """More than one process can send in closed loop."""
 DOZE_NS = 50_000_000  # between two looks whether a window is to end
 FIRST_BACK_OFF_NS: Final = 10_000_000
@@ -130,7 +130,7 @@ class ClosedLoop(LoadLoop):
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
         # Pages that are never touched take no memory.
-        super().__init__(np.zeros(round((end_ns - start_ns) / 1e9 * MOST_RPS) + concurrency, int))
+        super().__init__(np.zeros(round((end_ns - start_ns) / 1e9 * MAX_RPS) + concurrency, int))
         self._start_ns, self._end_ns, self._concurrency = start_ns, end_ns, concurrency
         self._count = 0
         self._turn = threading.Lock()

@@ -33,7 +33,7 @@ INPUT, OUTPUT = "input", "output"
 
 REGISTER_S = 5.0
 UNREGISTER_S = 1.0
-MOST_INPUTS = 8
+MAX_INPUTS = 8
 
 
 class RouteError(RuntimeError):
@@ -105,9 +105,9 @@ def _inputs(batch: Batch) -> Inputs:
 def request_images(images: int, batch_size: int) -> list[list[int]]:
     """Images of each input that requests send in turn: as many in a row as fit a request.
 
-    At most MOST_INPUTS inputs; an image comes again when there are fewer than a request carries.
+    At most MAX_INPUTS inputs; an image comes again when there are fewer than a request carries.
     """
-    inputs = min(MOST_INPUTS, images // math.gcd(images, batch_size))
+    inputs = min(MAX_INPUTS, images // math.gcd(images, batch_size))
     return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
 
 

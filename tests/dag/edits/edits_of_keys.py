@@ -193,7 +193,7 @@ GROUPS = {
                 {"servers.remote.http": "127.0.0.1:9000"},
                 {"servers.remote.metrics": "http://127.0.0.1:9002/metrics"},
                 {"servers.remote.tls": "none"},
-                {"servers.remote.foreign_models": "allow"},
+                {"servers.remote.other_models": "allow"},
                 {"servers.remote.headers.name": "b"},
                 {"servers.remote.headers.env": "B"},
                 {"servers.remote.headers.prefix": "Bearer "},
@@ -344,7 +344,7 @@ GROUPS = {
         ),
     ),
     "track": Group({}, rows({"track.mlflow": "http://127.0.0.1:5000"}, run={("track",)})),
-    "a tenant that is held": Group(
+    "a tenant at a constant rate": Group(
         {
             "scenarios.experiments": [
                 {"kind": "peak", "hold": RESNET, "percents_of_peak": [20]},

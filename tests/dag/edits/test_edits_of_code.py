@@ -23,9 +23,9 @@ from fake_engine import image_id, install
 
 def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, downstream):
     """Its windows have a phase of its own, which the meaning of that column tells."""
-    rooms = ("study/experiments", "measurement/experiments", "results/tables", "report/figures")
-    for room in rooms:
-        folder = edited.root / "scripts" / "perseus" / room
+    layers = ("study/experiments", "measurement/experiments", "results/tables", "report/figures")
+    for layer in layers:
+        folder = edited.root / "scripts" / "perseus" / layer
         text = (folder / "concurrency.py").read_text().replace("concurrency", "new")
         (folder / "new.py").write_text(text)
     edited.edit("scripts/perseus/study/experiments/__init__.py", '("peak",', '("peak", "new",')

@@ -197,14 +197,14 @@ def test_a_claim_is_of_physical_cores_as_long_as_there_are(tmp_path, laptop, usa
 def test_a_claim_waits_for_measurements_here_and_says_so(tmp_path, laptop, usable, monkeypatch):
     monkeypatch.setattr("perseus.host.cores.read_topology", lambda: laptop)
     usable(0, 4)
-    said: list[str] = []
+    messages: list[str] = []
     measured = exclusive(["perseus-core-0"], "here", print, tmp_path)
     measured.__enter__()
 
     def hear(message: str) -> None:
-        said.append(message)
+        messages.append(message)
         measured.__exit__(None, None, None)
 
     with claimed_cores(1, "there", hear, tmp_path) as cpus:
         assert cpus == [0]
-    assert said == ["waiting for client cores that other measurements use"]
+    assert messages == ["waiting for client cores that other measurements use"]

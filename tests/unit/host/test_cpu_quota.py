@@ -133,12 +133,12 @@ def test_cores_that_a_quota_cannot_give_are_not_counted(with_quota, cores, expec
 
 def test_a_server_that_a_quota_is_too_small_for_is_refused_with_the_quota(with_quota, tmp_path):
     with_quota(2.5)
-    said = r"this process may use 2 \(its CPU quota is 2\.5 cores\)"
-    with pytest.raises(TooFewCoresError, match=f"the server asks for 2 cores, {said}"):
+    text = r"this process may use 2 \(its CPU quota is 2\.5 cores\)"
+    with pytest.raises(TooFewCoresError, match=f"the server asks for 2 cores, {text}"):
         split_cores(2)
-    with pytest.raises(TooFewCoresError, match=f"the client asks for 2 cores, {said}"):
+    with pytest.raises(TooFewCoresError, match=f"the client asks for 2 cores, {text}"):
         split_client_cores(2)
-    with pytest.raises(TooFewCoresError, match=said), claimed_cores(3, "a", print, tmp_path):
+    with pytest.raises(TooFewCoresError, match=text), claimed_cores(3, "a", print, tmp_path):
         pytest.fail("there are two")
     with_quota(0.5)
     with pytest.raises(TooFewCoresError, match="may use 1 "):

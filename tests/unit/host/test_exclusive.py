@@ -143,11 +143,11 @@ def test_what_another_user_put_there_is_neither_followed_nor_written_to(tmp_path
 
 def test_a_file_that_cannot_be_made_is_not_said_to_be_removed(tmp_path):
     with (
-        pytest.raises(LockError, match=r"core-0\.lock.*cannot be created.*files") as said,
+        pytest.raises(LockError, match=r"core-0\.lock.*cannot be created.*files") as raised,
         exclusive(["core-0"], "a", print, tmp_path / "missing"),
     ):
         pytest.fail("it was locked")
-    assert "remove it" not in str(said.value)
+    assert "remove it" not in str(raised.value)
 
 
 def test_a_full_disk_locks_as_any_other(holder, tmp_path, monkeypatch):
@@ -177,8 +177,8 @@ def test_what_a_file_says_of_its_owner_is_shown_as_one_short_line(holder, tmp_pa
     first = holder("a", "core-0")
     first.stdout.readline()
     (tmp_path / "core-0.lock").write_text("pid 1\x1b[31m\n(a/b)" + "y" * 1000)
-    said = holder("b", "core-0").stdout.readline().strip()
-    assert "pid 1" in said and said.isprintable() and len(said) < 300
+    text = holder("b", "core-0").stdout.readline().strip()
+    assert "pid 1" in text and text.isprintable() and len(text) < 300
 
 
 def test_a_lock_whose_file_is_removed_as_it_is_opened_is_not_held(tmp_path, monkeypatch):

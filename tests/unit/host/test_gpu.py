@@ -13,7 +13,7 @@ import pytest
 from fake_nvml import FakeNvml, process_sample
 
 from perseus.host import gpu
-from perseus.host.gpu import GpuError, GpuSampler, foreign_work
+from perseus.host.gpu import GpuError, GpuSampler, other_gpu_work
 
 PROCESSES = "nvmlDeviceGetProcessUtilization"
 NOBODY = 2**22 + 1  # no process of Linux has this id
@@ -100,7 +100,7 @@ def test_a_daemon_of_mps_is_noticed(nvml, monkeypatch):
     daemon = SimpleNamespace(info={"name": "nvidia-cuda-mps-control"})
     monkeypatch.setattr("psutil.process_iter", lambda _names: [daemon])
     assert gpu.describe([0])["mps"] is True
-    with foreign_work([0], [], os.getpid()) as work:
+    with other_gpu_work([0], [], os.getpid()) as work:
         assert work is None  # its server works for all
 
 
@@ -153,8 +153,8 @@ def test_samples_are_taken_on_the_given_cores_and_the_thread_comes_back(nvml):
 
 
 def shares(nvml: FakeNvml, *samples, gpus=(0,), root=None) -> list[float | None]:
-    """What is foreign to this process, asked with these answers of NVML one after another."""
-    with foreign_work(gpus, [], os.getpid() if root is None else root) as work:
+    """The work of other processes, asked with these answers of NVML one after another."""
+    with other_gpu_work(gpus, [], os.getpid() if root is None else root) as work:
         assert work is not None
         found = []
         for nvml.values[PROCESSES] in samples:
@@ -175,8 +175,8 @@ def test_work_of_others_on_a_gpu_is_told_from_that_of_the_server_and_its_descend
         stub.kill()
 
 
-def test_a_descendant_that_has_ended_was_not_foreign(nvml):
-    with foreign_work([0], [], os.getpid()) as work:
+def test_a_descendant_that_has_ended_is_no_other_process(nvml):
+    with other_gpu_work([0], [], os.getpid()) as work:
         with subprocess.Popen(["sleep", "60"]) as stub:
             nvml.values[PROCESSES] = [process_sample(stub.pid, 90)]
             assert work.share(time.monotonic_ns()) == 0
@@ -191,18 +191,19 @@ def test_of_several_gpus_the_one_counts_that_others_use_most(nvml):
 
 
 def test_what_others_did_is_not_known_where_nvml_does_not_tell(nvml):
-    with foreign_work([0], [], os.getpid()) as work:
+    with other_gpu_work([0], [], os.getpid()) as work:
         assert work.share(time.monotonic_ns()) is None
     assert shares(nvml, []) == [None]
 
 
 def test_ids_of_processes_that_are_never_the_servers_are_no_evidence(nvml):
-    """In a container NVML has the ids of the machine: the server itself would be foreign."""
+    """In a container NVML has the ids of the machine: the server itself would count as
+    another process."""
     theirs = [process_sample(NOBODY, 90)]
     ours = [process_sample(os.getpid(), 90)]
     assert shares(nvml, theirs, ours + theirs, theirs) == [None, 0.9, 0.9]
     assert shares(nvml, ours + theirs, root=NOBODY + 1) == [None]
-    with foreign_work([0], [], None) as work:
+    with other_gpu_work([0], [], None) as work:
         assert work.share(time.monotonic_ns()) is None
 
 
@@ -222,7 +223,7 @@ def test_nvml_is_asked_of_the_time_since_the_start_of_the_window(nvml):
     nvml.answer = lambda question, *rest: (asked.append((question, rest)), answer(question, *rest))[
         1
     ]
-    with foreign_work([1], [], os.getpid()) as work:
+    with other_gpu_work([1], [], os.getpid()) as work:
         work.share(time.monotonic_ns() - 5 * 10**9)
     ((handle, since_us),) = (rest for question, rest in asked if question == PROCESSES)
     assert handle == 1
@@ -230,5 +231,5 @@ def test_nvml_is_asked_of_the_time_since_the_start_of_the_window(nvml):
 
 
 def test_a_cpu_server_has_no_gpu_that_others_could_use(no_driver):
-    with foreign_work([], [], os.getpid()) as work:
+    with other_gpu_work([], [], os.getpid()) as work:
         assert work is None

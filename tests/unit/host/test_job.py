@@ -37,8 +37,8 @@ def test_what_libraries_print_goes_to_the_log_alone(tmp_path):
     told = "[tables    0 s] half done"
     assert done.returncode == 0 and done.stdout == "after the job\n"
     assert done.stderr == f"{told}\n"
-    said = {"by a library", "by Python", "by a process", told}
-    assert set(log.read_text().splitlines()) == said
+    text = {"by a library", "by Python", "by a process", told}
+    assert set(log.read_text().splitlines()) == text
 
 
 FAILS = """
@@ -65,9 +65,9 @@ def failed(log, fails):
     ],
 )
 def test_a_full_disk_is_said_in_a_sentence_and_once_more_at_the_end(tmp_path, fails):
-    code, said = failed(tmp_path / "tables.log", fails)
-    assert code == 1 and "Traceback" not in said
-    told = said.split("half done")[1].strip()
+    code, output = failed(tmp_path / "tables.log", fails)
+    assert code == 1 and "Traceback" not in output
+    told = output.split("half done")[1].strip()
     assert told.startswith("tables: the disk is full (") and "run the same command again" in told
     assert (tmp_path / "tables.error").read_text().strip() == told
 
@@ -75,13 +75,13 @@ def test_a_full_disk_is_said_in_a_sentence_and_once_more_at_the_end(tmp_path, fa
 def test_a_full_disk_below_the_log_is_said_too(tmp_path):
     log = tmp_path / "tables.log"
     log.symlink_to("/dev/full")
-    code, said = failed(log, "pass")
-    assert code == 1 and "Traceback" not in said and "tables: the disk is full (" in said
+    code, output = failed(log, "pass")
+    assert code == 1 and "Traceback" not in output and "tables: the disk is full (" in output
 
 
 def test_any_other_failure_is_a_fault_and_keeps_its_traceback(tmp_path):
-    code, said = failed(tmp_path / "tables.log", "open('/nowhere')")
-    assert code == 1 and "Traceback" in said and not (tmp_path / "tables.error").exists()
+    code, output = failed(tmp_path / "tables.log", "open('/nowhere')")
+    assert code == 1 and "Traceback" in output and not (tmp_path / "tables.error").exists()
 
 
 REFUSES = """

@@ -17,9 +17,9 @@ import pytest
 from perseus.host import procfs
 from perseus.host.procfs import (
     CpuReading,
-    foreign_share,
     most_at_work,
     open_files,
+    other_cpu_share,
     process_table,
     read_cpu,
     resources,
@@ -74,7 +74,7 @@ def test_who_works_on_the_cores_of_a_server_is_named() -> None:
         after = only(pid, read_cpu([here], ours.pid))
         of_his = read_cpu([here], pid)
         ours.kill()
-        assert foreign_share(before, after) > 0.2
+        assert other_cpu_share(before, after) > 0.2
         name = Path(f"/proc/{pid}/comm").read_text().strip()
         assert most_at_work(before, after, [here]) == f"{name} (process {pid})"
         assert most_at_work(before, after, elsewhere) == ""
@@ -103,7 +103,7 @@ def test_a_child_that_ends_takes_no_time_of_its_server_along() -> None:
         waited = read_cpu([here], ours.pid)
         ours.kill()
     assert waited.used >= before.used > 0
-    assert 0 <= foreign_share(before, unwaited) <= 1
+    assert 0 <= other_cpu_share(before, unwaited) <= 1
 
 
 def only(pid: int, seen: CpuReading) -> CpuReading:

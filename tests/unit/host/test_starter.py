@@ -92,10 +92,10 @@ def test_a_job_that_loses_its_exit_in_a_destructor_is_told_again(tmp_path):
     with started(LOSING_JOB, log) as process:
         found = identity(int(process.stderr.readline()))
         process.kill()
-        said = process.stderr.read()  # until the job has ended, too
-    assert "SystemExit: 143" in said  # the first, which Python has ignored
-    assert "measures on" in said
-    assert "has measured" not in said
+        text = process.stderr.read()  # until the job has ended, too
+    assert "SystemExit: 143" in text  # the first, which Python has ignored
+    assert "measures on" in text
+    assert "has measured" not in text
     assert is_gone(found)
 
 

@@ -19,12 +19,12 @@ RUN = Run(restarts=3, windows=2, concurrency=4)
 class Servers:
     """Servers whose windows answer 10, 11, 12… requests/s of each of two tenants.
 
-    `spoilt` are the numbers of windows that are invalid, by the host or by the client; the server
+    `invalid` are the numbers of windows that are invalid, by the host or by the client; the server
     with number `dies` does, under load, and `refuses` does not start.
     """
 
-    def __init__(self, monkeypatch, spoilt=(), by_host=True, dies=None, refuses=None):
-        self.spoilt, self.by_host, self.dies, self.refuses = spoilt, by_host, dies, refuses
+    def __init__(self, monkeypatch, invalid=(), by_host=True, dies=None, refuses=None):
+        self.invalid, self.by_host, self.dies, self.refuses = invalid, by_host, dies, refuses
         self.tolerances = []
         self.started, self.loops, self.kept = 0, [], []
         monkeypatch.setattr(aa, "server_under_test", self.server_under_test)
@@ -48,12 +48,12 @@ class Servers:
         if system.number == self.dies:
             raise ServerError("the server ended during the measurement")
         rate = 10.0 + len(self.loops)
-        invalid = len(self.loops) in self.spoilt
+        is_invalid = len(self.loops) in self.invalid
         self.loops.append((system.number, phase, concurrency))
         slow = "too slow for its SLA"
         good = SimpleNamespace(verdict=Verdict.FAIL, reason=slow, offered_rps=rate)
         bad = SimpleNamespace(verdict=Verdict.INVALID, reason="why", disturbed=self.by_host)
-        bad_ones = (bad,) if invalid else ()
+        bad_ones = (bad,) if is_invalid else ()
         tenants = (good, *bad_ones, good)[:2]
         window = SimpleNamespace(
             elapsed_s=2.0, tenants=tenants, invalid_tenants=bad_ones, host_is_busy=False
@@ -75,16 +75,16 @@ def test_the_first_window_of_each_server_does_not_count(monkeypatch):
     assert [left for _, left in servers.kept] == [2.0 * n for n in reversed(range(9))]
 
 
-def test_a_spoilt_window_is_tried_again_at_last_where_there_is_no_quiet(monkeypatch):
-    servers = Servers(monkeypatch, spoilt=(1, 2))
+def test_an_invalid_window_is_tried_again_at_last_with_more_load_of_other_processes(monkeypatch):
+    servers = Servers(monkeypatch, invalid=(1, 2))
     record = measured()
     assert record["outcome"] == "ok" and record["capacities_rps"][0] == [26.0, 28.0]
     assert servers.tolerances[:4] == [ON_IDLE_HOST, ON_IDLE_HOST, ON_IDLE_HOST, ON_BUSY_HOST]
 
 
 @pytest.mark.parametrize("by_host, outcome", [(True, "disturbed"), (False, "client_limited")])
-def test_a_window_that_is_always_spoilt_is_no_noise_of_the_server(monkeypatch, by_host, outcome):
-    Servers(monkeypatch, spoilt=(4, 5, 6), by_host=by_host)
+def test_a_window_that_is_always_invalid_is_no_noise_of_the_server(monkeypatch, by_host, outcome):
+    Servers(monkeypatch, invalid=(4, 5, 6), by_host=by_host)
     record = measured()
     assert (record["outcome"], record["reason"]) == (outcome, "why")
     assert len(record["capacities_rps"]) == 1

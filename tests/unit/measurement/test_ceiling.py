@@ -54,16 +54,16 @@ def of_image(size):
 
 def client_up_to(
     limit_rps: float,
-    spoilt: frozenset[int] = frozenset(),
+    invalid: frozenset[int] = frozenset(),
     completed: float = 1.0,
     beyond: Verdict = Verdict.INVALID,
 ):
-    """Windows of a client that keeps up to a rate; those of these numbers are spoilt besides."""
+    """Windows of a client that keeps up to a rate; those of the numbers `invalid` are invalid."""
     asked: list[float] = []
 
     def window(rate_rps: float) -> SimpleNamespace:
         asked.append(rate_rps)
-        good = rate_rps <= limit_rps and len(asked) - 1 not in spoilt
+        good = rate_rps <= limit_rps and len(asked) - 1 not in invalid
         return SimpleNamespace(
             offered_rps=rate_rps,
             disturbed=False,
@@ -107,7 +107,7 @@ def test_a_client_that_is_faster_than_the_path_has_the_first_rate_as_its_ceiling
 def test_one_hiccup_does_not_lower_the_ceiling(hiccup):
     steady = tried_with(client_up_to(1000))
     assert len(steady) == 9
-    shaken = tried_with(client_up_to(1000, spoilt=frozenset({hiccup})))
+    shaken = tried_with(client_up_to(1000, invalid=frozenset({hiccup})))
     assert ceiling_rps(shaken) == ceiling_rps(steady)
     assert len(shaken) <= len(steady) + 1
 
@@ -135,8 +135,8 @@ def windows(*rates_rps: float, disturbed: bool = True) -> list[SimpleNamespace]:
     ]
 
 
-def loops(foreign_cpu: float) -> list[Closed]:
-    return [Closed(1, 900.0, 300.0, 0.02), Closed(4, 1000.0, 300.0, foreign_cpu)]
+def loops(other_cpu_share: float) -> list[Closed]:
+    return [Closed(1, 900.0, 300.0, 0.02), Closed(4, 1000.0, 300.0, other_cpu_share)]
 
 
 def test_what_others_disturbed_is_said():
@@ -149,11 +149,11 @@ def test_what_others_disturbed_is_said():
 def test_a_closed_loop_that_others_disturbed_is_tried_again(monkeypatch):
     busy = iter([0.0, 0.6, 0.6, 0.7])
     monkeypatch.setattr(ceiling, "read_cpu", lambda cores, root: (tuple(cores), root))
-    monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: next(busy))
+    monkeypatch.setattr(ceiling, "other_cpu_share", lambda before, after: next(busy))
     monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
     bench = ceiling._Bench(None, None, STRICT, TASK, ([1], [0]), 1, 0)
-    assert bench._closed_loop(None, 4).foreign_cpu == 0.0
-    assert bench._closed_loop(None, 4).foreign_cpu == 0.6
+    assert bench._closed_loop(None, 4).other_cpu_share == 0.0
+    assert bench._closed_loop(None, 4).other_cpu_share == 0.6
     assert next(busy) == 0.7
 
 
@@ -204,7 +204,7 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
     assert len(names) == 2 and orphans.names_of_dead_owners(names) == names
 
 
-def test_late_sends_that_are_put_up_with_do_not_spoil_a_ceiling():
+def test_late_sends_that_are_put_up_with_do_not_change_a_ceiling():
     slow = client_up_to(1000, beyond=Verdict.PASS)  # 3 ms late beyond
     assert ceiling_rps(tried_with(slow)) < 1000
     assert ceiling_rps(tried_with(slow, ON_BUSY_HOST)) == pytest.approx(0.9 * 2000)
@@ -230,7 +230,7 @@ def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process)
         lambda server, clients, arrivals, *more, **named: offered.append(arrivals),
     )
     monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
-    monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: 0.0)
+    monkeypatch.setattr(ceiling, "other_cpu_share", lambda before, after: 0.0)
     window = client_up_to(1000)
     monkeypatch.setattr(ceiling, "open_loop", lambda system, rate, sla, tolerance: window(rate))
     monkeypatch.setattr(ceiling, "exclusive", lambda *arguments: nullcontext())

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from measure_tasks import measure_task, tenant
 
-from perseus.host.procfs import CpuReading, foreign_share
+from perseus.host.procfs import CpuReading, other_cpu_share
 from perseus.measurement.cell import RawResults
 from perseus.measurement.clients import arrivals
 from perseus.measurement.decomposition import decompose
@@ -85,8 +85,9 @@ def test_a_window_is_taken_apart_by_the_servers_counters():
     assert np.isnan(other.queue_ms)  # the server also worked on requests that were cancelled
 
 
-def test_foreign_work_is_what_the_cores_did_beyond_the_server():
+def test_other_cpu_share_is_the_work_of_the_cores_beyond_the_server():
     before, after = CpuReading(100, 1000, 40, {}), CpuReading(180, 1100, 90, {})
-    assert foreign_share(before, after) == pytest.approx(0.3)
-    assert foreign_share(before, before) == 0
-    assert foreign_share(before, replace(after, used=0)) == pytest.approx(0.8)  # a child has ended
+    assert other_cpu_share(before, after) == pytest.approx(0.3)
+    assert other_cpu_share(before, before) == 0
+    child_ended = replace(after, used=0)
+    assert other_cpu_share(before, child_ended) == pytest.approx(0.8)

@@ -132,9 +132,9 @@ def test_the_entry_script_serves_the_folder_that_it_is_called_in(tmp_path):
         subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process,
     ):
         try:
-            said = process.stdout.readline()
-            address = said.removeprefix("http://").partition("/")[0]
-            assert address.startswith("127.0.0.1:") and str(tmp_path) in said
+            text = process.stdout.readline()
+            address = text.removeprefix("http://").partition("/")[0]
+            assert address.startswith("127.0.0.1:") and str(tmp_path) in text
             tell(MEASURED)
             assert "perseus_cells 1.0" in read(address, "/metrics")[1]
             assert os.sched_getaffinity(process.pid) == {min(os.sched_getaffinity(0))}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perseus.measurement.first_inferences import MOST_SIZES, batch_sizes
+from perseus.measurement.first_inferences import MAX_SIZES, batch_sizes
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_the_batches_that_can_be_formed(request_size, largest, batching, sizes):
 
 def test_of_many_sizes_an_even_selection_with_both_ends():
     sizes = batch_sizes(1, 1024, True)
-    assert len(sizes) == MOST_SIZES and sizes == sorted(set(sizes))
+    assert len(sizes) == MAX_SIZES and sizes == sorted(set(sizes))
     assert (sizes[0], sizes[-1]) == (1, 1024)

@@ -17,7 +17,7 @@ from perseus.peak.durations import PATIENCE_S
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A host whose others use the shares `busy` of its core, one after the other, then the last."""
-    host = SimpleNamespace(busy=[0.0], slept_s=0.0, said=[])
+    host = SimpleNamespace(busy=[0.0], slept_s=0.0, messages=[])
     looks = itertools.count()
 
     def read(cores: list[int], root: int) -> CpuReading:
@@ -38,19 +38,19 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def patience(host: Any, on_gpus: Any = None) -> HostPatience:
-    return HostPatience([1], 42, host.said.append, on_gpus)
+    return HostPatience([1], 42, host.messages.append, on_gpus)
 
 
 def test_nobody_is_waited_for_on_a_quiet_host(host: Any) -> None:
     assert patience(host).wait_until_idle(0.5)
-    assert host.slept_s == LOOK_S and host.said == []
+    assert host.slept_s == LOOK_S and host.messages == []
 
 
 def test_others_are_waited_for_and_named_once(host: Any) -> None:
     host.busy = [0.8, 0.7, 0.6, 0.4]
     assert patience(host).wait_until_idle(0.5)
     assert host.slept_s == 4 * LOOK_S
-    assert host.said == [
+    assert host.messages == [
         "other processes used 80% of the server's cores, among them make (process 7): waiting"
         " until they end, at most 115 s"
     ]
@@ -61,7 +61,7 @@ def test_patience_ends_for_all_calls_together(host: Any) -> None:
     beside_one_server = patience(host)
     assert beside_one_server.wait_until_idle(0.5) and not beside_one_server.wait_until_idle(0.5)
     assert host.slept_s == PATIENCE_S
-    assert len(host.said) == 2 and "among" not in host.said[0]
+    assert len(host.messages) == 2 and "among" not in host.messages[0]
     assert not beside_one_server.wait_until_idle(0.5) and host.slept_s == PATIENCE_S
     assert not patience(host).wait_until_idle(0.5) and host.slept_s == 2 * PATIENCE_S
 
@@ -69,4 +69,4 @@ def test_patience_ends_for_all_calls_together(host: Any) -> None:
 def test_others_on_the_gpu_are_waited_for_too(host: Any) -> None:
     shares = iter([0.9, None])
     assert patience(host, SimpleNamespace(share=lambda start_ns: next(shares))).wait_until_idle(0.5)
-    assert host.slept_s == 2 * LOOK_S and "90% of the server's GPU:" in host.said[0]
+    assert host.slept_s == 2 * LOOK_S and "90% of the server's GPU:" in host.messages[0]

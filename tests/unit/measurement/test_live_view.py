@@ -13,7 +13,7 @@ import terminal
 from exported import BEGUN, MEASURED
 from rich.console import Console
 
-from perseus.measurement.progress.live_view import MOST_PEAKS, rendered
+from perseus.measurement.progress.live_view import MAX_PEAKS, rendered
 from perseus.measurement.progress.overview import KnownPeaks, Overview
 
 ROOT = Path(__file__).parents[3]
@@ -80,7 +80,7 @@ def test_it_says_how_much_of_the_run_is_left_and_which_peaks_are_known():
 def test_of_many_peaks_it_shows_the_first():
     peaks = tuple(KnownPeaks(f"m{n}", "cpu1", (100.0,), (90.0,)) for n in range(12))
     lines = shown(MEASURED, 140, overview=Overview(1, 12, 0.0, peaks))
-    assert len(lines) == 4 + 1 + MOST_PEAKS + 1 and lines[-1] == "4 more"
+    assert len(lines) == 4 + 1 + MAX_PEAKS + 1 and lines[-1] == "4 more"
 
 
 def test_before_the_first_window_and_after_the_time_is_over():
@@ -100,15 +100,15 @@ def test_a_narrow_terminal_cuts_names_before_figures(width):
 def test_lines_stand_above_the_view_which_is_gone_at_the_end(tmp_path):
     with terminal.Terminal(job(tmp_path, "time.sleep(1.3)")) as on:
         on.until("1:28 left")
-        standing = terminal.screen(on.said)
+        standing = terminal.screen(on.output)
         assert standing[1:3] == [LINE, ""] and standing[3].startswith(MEASURED.cell)
         assert len(standing) == 3 + 4
         left = on.end()
     assert left == ["[cell    0 s] starting the server", LINE, "the next job"]
     assert (
-        "\x1b[?25l" not in on.said
+        "\x1b[?25l" not in on.output
     )  # the cursor is never hidden, and so needs nobody to come back
-    assert terminal.COLOUR.search(on.said)
+    assert terminal.COLOUR.search(on.output)
     assert (tmp_path / "logs/s/measure/cell.log").read_text().splitlines() == left[:2]
 
 
@@ -116,7 +116,7 @@ def test_time_goes_on_between_windows(tmp_path):
     with terminal.Terminal(job(tmp_path, "time.sleep(3.3)")) as on:
         on.until("1:27 left")
         on.end()
-    drawn = on.said.count("p99.9 61.5")
+    drawn = on.output.count("p99.9 61.5")
     assert drawn <= 7  # at the start, with each line, once a second, and at the end
 
 
@@ -150,7 +150,7 @@ def test_a_ctrl_c_ends_it_without_a_word(tmp_path):
 def test_without_colours_figures_stay(tmp_path):
     with terminal.Terminal(job(tmp_path), environment={"NO_COLOR": "1"}) as on:
         left = on.end()
-    assert "p99.9 61.5" in on.said and not terminal.COLOUR.search(on.said)
+    assert "p99.9 61.5" in on.output and not terminal.COLOUR.search(on.output)
     assert left[-1] == "the next job"
 
 
@@ -159,7 +159,7 @@ def test_a_terminal_that_cannot_move_its_cursor_has_plain_lines(tmp_path, enviro
     with terminal.Terminal(job(tmp_path), environment=environment) as on:
         left = on.end()
     assert left == ["[cell    0 s] starting the server", LINE, "the next job"]
-    assert "\x1b" not in on.said
+    assert "\x1b" not in on.output
 
 
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"}])
@@ -174,5 +174,5 @@ def test_where_there_is_no_terminal_there_are_plain_lines(tmp_path, monkeypatch,
 def test_on_a_narrow_terminal_nothing_stays_behind(tmp_path):
     with terminal.Terminal(job(tmp_path), columns=44) as on:
         left = on.end()
-    said = " ".join(" ".join(left).split())
-    assert said == " ".join(f"[cell 0 s] starting the server {LINE} the next job".split())
+    text = " ".join(" ".join(left).split())
+    assert text == " ".join(f"[cell 0 s] starting the server {LINE} the next job".split())

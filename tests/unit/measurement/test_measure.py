@@ -108,14 +108,14 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
 
     monkeypatch.setattr(frame, "window_watts", lambda monitor, windows, window: None)
     monkeypatch.setattr(frame, "host_watts", lambda monitor, windows, window: None)
-    said = []
-    record = json.loads(run(monkeypatch, tmp_path, measured, said.append).record.read_text())
+    messages = []
+    record = json.loads(run(monkeypatch, tmp_path, measured, messages.append).record.read_text())
     expected = [
         "a answered 551 requests/s, but its instances can answer only 48, judging by the latency"
         " of single requests: check whether a cache answers instead of the model"
     ]
     assert record["warnings"] == (expected if warned else [])
-    assert said == [f"warning: {each}" for each in record["warnings"]]
+    assert messages == [f"warning: {each}" for each in record["warnings"]]
 
 
 def test_the_record_says_what_recorded_arrivals_were_read_as(tmp_path, monkeypatch, launched):
@@ -202,7 +202,7 @@ def attempts_at(monkeypatch, folder, *ends, with_limit=()):
     An end that is no outcome is what a server says that could not be measured. `with_limit` are
     the numbers of attempts that have an estimate.
     """
-    said, turn = [], iter(ends)
+    messages, turn = [], iter(ends)
 
     def experiment(cell):
         end = next(turn)
@@ -216,10 +216,10 @@ def attempts_at(monkeypatch, folder, *ends, with_limit=()):
         told = {"outcome": end, "reason": f"why {end}", "attempt_seen": cell.attempt}
         return Findings(told | found)
 
-    outputs = run(monkeypatch, folder, experiment, said.append)
+    outputs = run(monkeypatch, folder, experiment, messages.append)
     assert next(turn, "over") == "over"
     record = json.loads(outputs.record.read_text())
-    return record, pq.read_table(outputs.windows).to_pylist(), said
+    return record, pq.read_table(outputs.windows).to_pylist(), messages
 
 
 @pytest.mark.parametrize("trouble", ["unsteady", "client_limited", "failed"])
@@ -227,14 +227,14 @@ def attempts_at(monkeypatch, folder, *ends, with_limit=()):
 def test_trouble_that_may_pass_is_measured_once_more_on_a_fresh_server(
     tmp_path, monkeypatch, launched, trouble, then
 ):
-    record, windows, said = attempts_at(monkeypatch, tmp_path, trouble, then)
+    record, windows, output = attempts_at(monkeypatch, tmp_path, trouble, then)
     assert len(launched) == 2
     assert (record["outcome"], record["attempt"], record["attempt_seen"]) == (then, 2, 2)
     endings = [(each["outcome"], each["reason"].split(";")[0]) for each in record["attempts"]]
     assert endings == [(trouble, f"why {trouble}"), (then, f"why {then}")]
     assert [(row["attempt"], row["window"]) for row in windows] == [(1, 0), (2, 1)]
     once_more = f"{trouble}: {record['attempts'][0]['reason']}; measuring again on a fresh server"
-    assert once_more in said
+    assert once_more in output
     assert record["requests"] == 100
 
 
@@ -267,9 +267,9 @@ def test_whatever_is_measured_a_client_that_limits_says_what_would_help(
 def test_what_another_attempt_would_not_change_is_measured_once(
     tmp_path, monkeypatch, launched, outcome
 ):
-    record, _, said = attempts_at(monkeypatch, tmp_path, outcome)
+    record, _, output = attempts_at(monkeypatch, tmp_path, outcome)
     assert (record["attempt"], len(record["attempts"]), len(launched)) == (1, 1, 1)
-    assert not any("measuring again" in line for line in said)
+    assert not any("measuring again" in line for line in output)
 
 
 @pytest.mark.parametrize(
@@ -295,13 +295,13 @@ def test_an_estimate_is_not_lost_to_a_later_attempt_that_has_none(
 
 
 def test_a_server_that_does_not_start_is_started_once_more(tmp_path, monkeypatch, launched):
-    record, windows, said = attempts_at(monkeypatch, tmp_path, "it did not start", "ok")
+    record, windows, output = attempts_at(monkeypatch, tmp_path, "it did not start", "ok")
     assert (record["outcome"], record["attempt"], len(windows)) == ("ok", 2, 1)
     assert record["attempts"] == [
         {"outcome": "failed", "reason": "it did not start"},
         {"outcome": "ok", "reason": "why ok"},
     ]
-    assert "failed: it did not start; measuring again on a fresh server" in said
+    assert "failed: it did not start; measuring again on a fresh server" in output
 
 
 def test_what_another_server_would_not_change_is_said_at_once(tmp_path, monkeypatch, launched):

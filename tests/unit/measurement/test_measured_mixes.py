@@ -51,7 +51,7 @@ def test_repeats_of_a_mix_are_one_point_with_their_mean_and_all_their_draws(tmp_
 
 
 def test_a_mix_whose_repeats_found_nothing_is_known_as_such(tmp_path):
-    lost = [synthetic.spoil(each, "disturbed", "others") for each in mixes((1, 1))]
+    lost = [synthetic.with_outcome(each, "disturbed", "others") for each in mixes((1, 1))]
     (mix,) = measured_mixes(written(tmp_path, *lost))
     assert mix.weights == (1, 1) and math.isnan(mix.ratio.value) and mix.doubt == 1.0
 
@@ -77,14 +77,16 @@ def test_a_point_of_a_frontier_measures_the_mix_that_follows_from_those_before(t
 
 
 def test_the_weights_of_a_demand_follow_from_the_dedicated_peaks(tmp_path):
-    wanted, said = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
+    wanted, messages = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
     assert wanted.run.rate_shares == SHARES and wanted.blocked == ""
     assert wanted.run.weights == (70, 21, 9)  # of 0.05, 0.015 and 0.0067 servers
-    assert said == "mix: a 70, b 21, c 9"
+    assert messages == "mix: a 70, b 21, c 9"
 
 
 def test_a_demand_of_which_a_dedicated_peak_is_not_known_has_no_weights(tmp_path):
     first, *others = synthetic.records(THREE, mixes=[], holds=())
-    wanted, said = of_demand(tmp_path, [synthetic.spoil(first, "disturbed", "others"), *others])
-    assert wanted.run.weights == () and said == "mix: "
+    wanted, output = of_demand(
+        tmp_path, [synthetic.with_outcome(first, "disturbed", "others"), *others]
+    )
+    assert wanted.run.weights == () and output == "mix: "
     assert "(disturbed)" in wanted.blocked

@@ -13,9 +13,9 @@ from no_server import launched_by
 from perseus.host import parquet
 from perseus.measurement import measure as frame
 from perseus.measurement.cell import Inputs, Outputs
-from perseus.models.unmade import made
+from perseus.models.export_errors import export_or_write_error
 from perseus.report import drawing
-from perseus.report.answers import answers
+from perseus.report.conclusions import conclusions
 from perseus.report.figures import FIGURES
 from perseus.results.check import problems
 from perseus.results.records import Record
@@ -82,18 +82,20 @@ def measured(folder, task):
     return raw / task.cell
 
 
-def unmade_model(folder):
+def write_failed_export(folder):
     def make():
         raise ValueError("resnet18 cannot be converted to int8: no range")
 
     (folder / "repository/resnet18/1").mkdir(parents=True)
-    made(make, folder / "repository/resnet18/1/model.onnx", lambda _: None, ValueError)
+    export_or_write_error(
+        make, folder / "repository/resnet18/1/model.onnx", lambda _: None, ValueError
+    )
 
 
 @pytest.mark.parametrize("converted", [True, False], ids=["not loaded", "not converted"])
 def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refused, converted):
     if not converted:
-        unmade_model(tmp_path)
+        write_failed_export(tmp_path)
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     served = [*synthetic.records(truth, mixes=[(1, 1)], holds=())]
     folders = [
@@ -104,12 +106,14 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     results = StudyResults.read(synthetic.grid_task(factors), folders, [])
     found = synthetic_files.all_tables(results)
     assert problems(found, {}) == []
-    said = [each.headline for each in answers({n: table.to_pandas() for n, table in found.items()})]
+    headlines = [
+        each.headline for each in conclusions({n: table.to_pandas() for n, table in found.items()})
+    ]
     # Of mixes without a model it is known that they cannot be served, of others how they ended.
-    assert sum("not known" in headline for headline in said) == 7, said
-    assert sum("How long a fresh" in headline for headline in said) == 1, said
+    assert sum("not known" in headline for headline in headlines) == 7, headlines
+    assert sum("How long a fresh" in headline for headline in headlines) == 1, headlines
     of_mixes = "(blocked); to measure resnet18 and" if converted else "should not share"
-    assert any(of_mixes in headline for headline in said), said
+    assert any(of_mixes in headline for headline in headlines), headlines
     rows = [row for row in found["grid"].to_pylist() if row["runtime"] == RUNTIME]
     assert len(rows) == 3
     verdict, reason = (
@@ -145,7 +149,7 @@ def test_a_model_that_is_not_loaded_is_tried_twice_and_one_that_is_not_there_nev
     record = json.loads((folder / "record.json").read_text())
     assert len(refused) == 2 and len(record["attempts"]) == 2
     assert (folder / "server.log").read_text() == "what it said\n"
-    unmade_model(tmp_path)
+    write_failed_export(tmp_path)
     folder = measured(tmp_path, second)
     assert len(refused) == 2
     assert (folder / "server.log").read_text() == "No server was started.\n"
@@ -162,7 +166,7 @@ def test_a_cell_without_its_dedicated_peaks_is_blocked_before_a_server_is_starte
     """Whether one would start is not asked, of any kind of experiment that needs them."""
     served = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), mixes=[])
     alone = [record for record in served if len(record["cell"]["tenants"]) == 1]
-    lost = [synthetic.spoil(record, "infeasible", "too slow") for record in alone]
+    lost = [synthetic.with_outcome(record, "infeasible", "too slow") for record in alone]
     folders = synthetic_files.write(tmp_path, lost)
     kinds = set()
     for task in (each for each in tasks("onnxruntime") if each.run.needs_dedicated_peaks):

@@ -60,7 +60,7 @@ def cell_of(tmp_path):
 
         run = Run.of_point(len(mixes) + 1, predict=predict, within_percent=within_percent)
         plain = mixes[0]["cell"] | {"run": run.plain()}
-        said = []
+        messages = []
         return SimpleNamespace(
             task=MeasureTask.model_validate(plain),
             inputs=SimpleNamespace(
@@ -73,8 +73,8 @@ def cell_of(tmp_path):
             ),
             raw=SimpleNamespace(requests=SimpleNamespace(windows=0)),
             server_log=tmp_path / "server.log",
-            say=said.append,
-            said=said,
+            say=messages.append,
+            messages=messages,
             own_stream=np.random.default_rng(2),
         )
 
@@ -106,7 +106,7 @@ def test_a_mix_that_others_predict_needs_no_server(cell_of, searched):
     assert 0.9 < low / record["estimate_scale"] < 1 < high / record["estimate_scale"] < 1.1
     assert sum(record["weights"]) > 0 and record["certified_window"] == -1
     assert record["startup_s"] is None and cell.server_log.read_text()
-    assert "5 mixes" in record["reason"] and record["reason"] in cell.said[-1]
+    assert "5 mixes" in record["reason"] and record["reason"] in cell.messages[-1]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_else_it_is_measured(cell_of, searched, made, within_percent):
     cell = cell_of(*made, within_percent)
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert len(made[1]) < FEWEST or "to be measured: B" in cell.said[-1]
+    assert len(made[1]) < FEWEST or "to be measured: B" in cell.messages[-1]
 
 
 def test_where_nothing_is_to_be_predicted_it_is_measured(cell_of, searched):
@@ -146,15 +146,15 @@ def test_predicted_mixes_predict_no_others(cell_of, searched):
 def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infeasible, measured):
     """No step tells of such a mix, and of six it is more than the one in ten that may be off."""
     alone, mixes = records(mixes=(*MEASURED, (1, 2)))
-    spoilt = [
-        synthetic.spoil(each, "infeasible", "the SLA fails at every rate tested")
+    failed = [
+        synthetic.with_outcome(each, "infeasible", "the SLA fails at every rate tested")
         for each in mixes[:infeasible]
     ]
-    cell = cell_of(alone, [*spoilt, *mixes[infeasible:]], None)
+    cell = cell_of(alone, [*failed, *mixes[infeasible:]], None)
     if measured:
         with pytest.raises(searched):
             frontier.measure(cell)
-        assert "1 of the mixes before it kept no SLA" in cell.said[-1]
+        assert "1 of the mixes before it kept no SLA" in cell.messages[-1]
     else:
         assert frontier.measure(cell).outcome is Outcome.PREDICTED
 
@@ -178,7 +178,9 @@ def test_repeats_of_a_mix_count_once(cell_of, searched):
 def test_a_tenant_without_a_dedicated_peak_predicts_nothing(cell_of):
     (first, *others), mixes = records()
     with pytest.raises(BlockedError, match=r"cpu1\.resnet18\.peak\.r1 \(disturbed\)"):
-        frontier.measure(cell_of([synthetic.spoil(first, "disturbed", "others"), *others], mixes))
+        frontier.measure(
+            cell_of([synthetic.with_outcome(first, "disturbed", "others"), *others], mixes)
+        )
 
 
 WORK_MS = {"a": 5.0, "b": 8.0, "c": 20.0}
@@ -265,7 +267,7 @@ def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
     cell = cell_of(*of_world("abc", OF_THREE), **copies | {missing: []})
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "to be measured: B2" in cell.said[-1]
+    assert "to be measured: B2" in cell.messages[-1]
 
 
 def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_others_best(
@@ -278,4 +280,4 @@ def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_oth
     cell = cell_of(*of_world("abcd", mixes), **copies)
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "to be measured: B2" in cell.said[-1]
+    assert "to be measured: B2" in cell.messages[-1]

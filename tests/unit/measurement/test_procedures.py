@@ -116,7 +116,7 @@ def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
 
 def found_in(monkeypatch, task, search, p50_ms=5.0, first_window=0):
     """What a cell with one tenant finds where the search does that, and what it said of it."""
-    said = []
+    messages = []
     under_test = SimpleNamespace(
         record={},
         unloaded_ms={"a": np.array([p50_ms])},
@@ -131,9 +131,9 @@ def found_in(monkeypatch, task, search, p50_ms=5.0, first_window=0):
         client_cores=[0],
         raw=SimpleNamespace(requests=SimpleNamespace(windows=first_window)),
         own_stream=None,
-        say=said.append,
+        say=messages.append,
     )
-    return peak.measure(cell), said
+    return peak.measure(cell), messages
 
 
 @pytest.mark.parametrize(("in_search", "in_files"), [(3, 8), (-1, -1)])
@@ -162,16 +162,16 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
     """A search begins at 0.6 of what one request after another would be: at 0.75 or 300/s."""
     task = measure_task(tenant("a", sla=Sla(latency_ms=4000.0)), preset="quick")
     dead = Mock(side_effect=ServerError("it has died"))
-    findings, said = found_in(monkeypatch, task, dead, p50_ms)
+    findings, output = found_in(monkeypatch, task, dead, p50_ms)
     assert (findings.outcome, findings.record["reason"]) == (Outcome.FAILED, "it has died")
     assert (
-        any("may end uncertified (a begins at 0.75 requests/s: quick" in text for text in said)
+        any("may end uncertified (a begins at 0.75 requests/s: quick" in text for text in output)
         == warns
     )
 
 
 @pytest.mark.parametrize(
-    ("used", "of_server", "said"),
+    ("used", "of_server", "words"),
     [
         (client("http"), server(), ["gRPC", "shared memory", "larger machine"]),
         (client("grpc", shared_memory=True), server(), ["larger machine"]),
@@ -189,10 +189,10 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
         ),
     ],
 )
-def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_server, said):
+def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_server, words):
     ways = advice_for(used, of_server, client_cores=2).split(", ")
-    assert len(ways) == len(said)
-    for way, word in zip(ways, said, strict=True):
+    assert len(ways) == len(words)
+    for way, word in zip(ways, words, strict=True):
         assert word in way
 
 
@@ -212,9 +212,9 @@ def test_what_the_study_of_pairs_would_take_is_what_is_written_of_it():
     study = read_study(raw | change, prices=config / "prices.csv", folder=ROOT)
     tasks = [planning.measure_task(study, cell) for cell in study.cells.values()]
     about_s = sum(procedure(task.run.kind).load_s(task)[0] for task in tasks)
-    said = f"{len(tasks)} cells, {about_s / 60:.0f} min of load"
+    text = f"{len(tasks)} cells, {about_s / 60:.0f} min of load"
     for page in ("docs/how-to/questions.md", "config/studies/pairs.yaml"):
-        assert said in (ROOT / page).read_text()
+        assert text in (ROOT / page).read_text()
 
 
 def test_what_measuring_takes_is_known_beforehand():

@@ -34,18 +34,18 @@ SLA = Sla(percentile=95, latency_ms=200)
 class OneWorker:
     """A server that answers one request after the other, the requests of tenant i in WORK_S[i].
 
-    `lags_s` are those of the sends in each window, `foreign` what others use of its cores in each,
-    0 in all that follow; the window with number `dies` is its last. `others_leave` says whether
-    they do when they are waited for.
+    `lags_s` are the send lags in each window, `other_load` the shares of its cores that other
+    processes use in each, 0 in all that follow; the window with number `dies` is its last.
+    `others_leave` says whether these processes end when the search waits for them.
     """
 
-    def __init__(self, lags_s=(), foreign=(), dies=None, others_leave=False):
-        self.lags_s, self.foreign, self.dies = lags_s, foreign, dies
+    def __init__(self, lags_s=(), other_load=(), dies=None, others_leave=False):
+        self.lags_s, self.other_load, self.dies = lags_s, other_load, dies
         self.others_leave, self.waited_for = others_leave, []
         self.offered, self.ended, self.looks, self.starts = [], [], [], 0
 
-    def wait_until_idle(self, foreign):
-        self.waited_for.append(foreign)
+    def wait_until_idle(self, other_load):
+        self.waited_for.append(other_load)
         return self.others_leave
 
     @contextmanager
@@ -62,22 +62,22 @@ class OneWorker:
         parts = [done_s[owner == i] for i in range(len(times_s))]
         lags = [np.full(len(each), lag_s) for each in times_s]
         load = SimulatedLoad(10.0 + 1000.0 * number, times_s, parts, parts, lags)
-        foreign = ([*self.foreign] + [0.0] * (number + 1))[number]
-        yield Looked(load, self.looks, foreign)
+        other_load = ([*self.other_load] + [0.0] * (number + 1))[number]
+        yield Looked(load, self.looks, other_load)
         self.ended.append(SimpleNamespace(number=number + 1))  # 0 is the warm-up's
 
 
 class Looked:
     """A window whose looks are kept, and which tells no queue times."""
 
-    def __init__(self, load, looks, foreign):
-        self.load, self.looks, self.foreign = load, looks, foreign
+    def __init__(self, load, looks, other_load):
+        self.load, self.looks, self.other_load = load, looks, other_load
 
     def until(self, elapsed_s):
         self.looks.append(elapsed_s)
         seen = self.load.until(elapsed_s)
         return type(seen)(
-            seen.start_ns, seen.elapsed_s, seen.requests, seen.client_cpu, self.foreign
+            seen.start_ns, seen.elapsed_s, seen.requests, seen.client_cpu, self.other_load
         )
 
 
@@ -86,7 +86,7 @@ def measured(monkeypatch):
     """A function from a server, and changes of the task, to its record."""
 
     def found(system, *tenants, dedicated=(), **changes):
-        kept, said = [], []
+        kept, messages = [], []
 
         @contextmanager
         def server_under_test(cell):
@@ -113,7 +113,7 @@ def measured(monkeypatch):
             client_cores=[0],
             stream=lambda number: stream(task.seed, task.repeat, number),
             own_stream=stream(task.seed, task.repeat, len(tenants)),
-            say=said.append,
+            say=messages.append,
         )
         findings = measure(cell)
         system.kept = kept
@@ -196,8 +196,8 @@ def test_a_tenant_by_itself_has_one_phase(measured):
     assert [(each["phase"], each["tenant"]) for each in record["offered"]] == [("alone", "a")]
 
 
-def test_a_window_that_others_spoil_is_tried_again_with_the_same_arrivals(measured):
-    system = OneWorker(foreign=(0.3, 0.2))
+def test_a_window_that_other_processes_disturb_is_tried_again_with_the_same_arrivals(measured):
+    system = OneWorker(other_load=(0.3, 0.2))
     record = measured(system)
     assert record["outcome"] == "ok" and len(system.offered) == 5
     assert system.offered[0] == system.offered[1] == system.offered[2]
@@ -209,26 +209,26 @@ def test_a_window_that_others_spoil_is_tried_again_with_the_same_arrivals(measur
 
 def test_where_there_is_no_quiet_what_keeps_its_sla_counts_and_nothing_else_does(measured):
     quiet = RUN.model_copy(update={"rates_rps": (1.0, 1.0)})
-    system = OneWorker(foreign=[0.3] * 9)
+    system = OneWorker(other_load=[0.3] * 9)
     record = measured(system, run=quiet)
     assert record["outcome"] == "ok" and len(system.offered) == 9
     assert {each["verdict"] for each in record["offered"]} == {"ok"}
-    record = measured(OneWorker(foreign=[0.3] * 9))
+    record = measured(OneWorker(other_load=[0.3] * 9))
     assert record["outcome"] == "disturbed" and "while other processes" in record["reason"]
 
 
-def test_a_phase_that_is_always_spoilt_leaves_the_others(measured):
-    system = OneWorker(foreign=(0.6, 0.6, 0.6))
+def test_a_phase_that_is_always_invalid_leaves_the_others(measured):
+    system = OneWorker(other_load=(0.6, 0.6, 0.6))
     record = measured(system)
     assert record["outcome"] == "disturbed" and "60% of the server's cores" in record["reason"]
-    spoilt = [each for each in record["offered"] if each["verdict"] == "disturbed"]
-    assert len({each["phase"] for each in spoilt}) == 1
+    disturbed = [each for each in record["offered"] if each["verdict"] == "disturbed"]
+    assert len({each["phase"] for each in disturbed}) == 1
     assert len(system.offered) == 5 and len(record["offered"]) == 4
     assert system.waited_for == [0.5]
 
 
 def test_a_phase_is_offered_once_more_when_others_have_left(measured):
-    system = OneWorker(foreign=(0.6, 0.6, 0.6), others_leave=True)
+    system = OneWorker(other_load=(0.6, 0.6, 0.6), others_leave=True)
     record = measured(system)
     assert record["outcome"] == "ok" and len(system.offered) == 6
     assert system.waited_for == [0.5]

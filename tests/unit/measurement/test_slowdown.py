@@ -1,4 +1,4 @@
-"""Every tenant beside every other: at which rates, what a spoilt window costs, and what ends it."""
+"""Every tenant beside every other: its rates, the cost of invalid windows, and what ends it."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ STEPS = 2 * 5
 
 
 class System(SimulatedServer):
-    """Windows whose numbers are in `spoilt` have a busy client; the server dies in that `dies`.
+    """Windows whose numbers are in `invalid` have a busy client; the server dies in that `dies`.
 
-    `foreign_cpu` is the share of the server's core that others use all the time.
+    `other_cpu_share` is the share of the server's core that others use all the time.
     """
 
-    def __init__(self, spoilt=(), dies=None, foreign_cpu=0.0):
+    def __init__(self, invalid=(), dies=None, other_cpu_share=0.0):
         super().__init__([deterministic(0.004), deterministic(0.008)], np.random.default_rng(0))
-        self.spoilt, self.dies, self.offers = spoilt, dies, []
-        self.foreign_cpu = foreign_cpu
+        self.invalid, self.dies, self.offers = invalid, dies, []
+        self.other_cpu_share = other_cpu_share
         self.starts = 0
 
-    def wait_until_idle(self, foreign):
+    def wait_until_idle(self, other_load):
         """Whether others, who are waited for, leave the host: those that use over four fifths."""
-        if self.foreign_cpu > 0.8:
-            self.foreign_cpu = 0.0
-        return self.foreign_cpu <= foreign
+        if self.other_cpu_share > 0.8:
+            self.other_cpu_share = 0.0
+        return self.other_cpu_share <= other_load
 
     @contextmanager
     def offer(self, rates_rps, duration_s):
@@ -49,8 +49,8 @@ class System(SimulatedServer):
         if number == self.dies:
             raise ServerError("the server ended during the measurement")
         with super().offer(rates_rps, duration_s) as load:
-            busy = (0.95,) * len(rates_rps) if number in self.spoilt else (0.1,) * len(rates_rps)
-            others = {"client_cpu": busy, "foreign_cpu": self.foreign_cpu}
+            busy = (0.95,) * len(rates_rps) if number in self.invalid else (0.1,) * len(rates_rps)
+            others = {"client_cpu": busy, "other_cpu_share": self.other_cpu_share}
             yield SimpleNamespace(until=lambda s: replace(load.until(s), **others))
 
 
@@ -130,8 +130,8 @@ def test_a_window_says_what_the_tenants_latencies_were(monkeypatch):
         assert 4 <= seen["p95_ms"]["value"] < 12
 
 
-def test_a_spoilt_window_is_tried_again(monkeypatch):
-    system = System(spoilt=(2, 3))
+def test_an_invalid_window_is_tried_again(monkeypatch):
+    system = System(invalid=(2, 3))
     found, left = measured(monkeypatch, system)
     assert len(system.offers) == STEPS + 2
     assert len(left) == 1 + len(system.offers)  # with the warm-up
@@ -140,17 +140,17 @@ def test_a_spoilt_window_is_tried_again(monkeypatch):
 
 
 def test_where_there_is_no_quiet_the_last_attempt_stands(monkeypatch):
-    found, _ = measured(monkeypatch, System(foreign_cpu=0.3))
+    found, _ = measured(monkeypatch, System(other_cpu_share=0.3))
     assert found["outcome"] == "ok" and all(step["seen"] for step in found["steps"])
-    found, _ = measured(monkeypatch, System(foreign_cpu=0.6))
+    found, _ = measured(monkeypatch, System(other_cpu_share=0.6))
     assert found["outcome"] == "disturbed"
-    system = System(foreign_cpu=0.9)  # until it is waited for
+    system = System(other_cpu_share=0.9)  # until it is waited for
     found, _ = measured(monkeypatch, system)
     assert found["outcome"] == "ok" and len(system.offers) == STEPS + 3
 
 
-def test_a_step_that_is_always_spoilt_says_so_and_the_rest_goes_on(monkeypatch):
-    found, _ = measured(monkeypatch, System(spoilt=(2, 3, 4)))
+def test_a_step_that_is_always_invalid_says_so_and_the_rest_goes_on(monkeypatch):
+    found, _ = measured(monkeypatch, System(invalid=(2, 3, 4)))
     outcomes = [step["outcome"] for step in found["steps"]]
     assert outcomes == ["ok"] * 2 + ["client_limited"] + ["ok"] * (STEPS - 3)
     assert "95% of its core" in found["steps"][2]["reason"] and not found["steps"][2]["seen"]
@@ -158,7 +158,7 @@ def test_a_step_that_is_always_spoilt_says_so_and_the_rest_goes_on(monkeypatch):
 
 
 def test_where_no_pair_could_be_measured_the_cell_says_why(monkeypatch):
-    found, _ = measured(monkeypatch, System(spoilt=range(100)))
+    found, _ = measured(monkeypatch, System(invalid=range(100)))
     assert found["outcome"] == "client_limited" and "95% of its core" in found["reason"]
     assert len(found["steps"]) == STEPS
 

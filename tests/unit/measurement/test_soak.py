@@ -23,10 +23,10 @@ WINDOWS, ELAPSED_S = 5, 11.1
 
 
 class Server:
-    """A server under load whose window `dies` is its last, and `spoilt` are spoilt by the host."""
+    """A server under load whose window `dies` is its last; the host disturbs those in `invalid`."""
 
-    def __init__(self, monkeypatch, pid=None, dies=None, spoilt=(), dedicated=None, blocked=""):
-        self.pid, self.dies, self.spoilt = pid, dies, spoilt
+    def __init__(self, monkeypatch, pid=None, dies=None, invalid=(), dedicated=None, blocked=""):
+        self.pid, self.dies, self.invalid = pid, dies, invalid
         self.offered, self.kept, self.starts = [], [], 0
         monkeypatch.setattr(soak, "server_under_test", self.server_under_test)
         monkeypatch.setattr(soak, "open_loop", self.open_loop)
@@ -50,13 +50,13 @@ class Server:
         assert elapsed_s == pytest.approx(ELAPSED_S)
         if len(self.offered) == self.dies:
             raise ServerError("the server ended during the measurement")
-        invalid = len(self.offered) in self.spoilt
+        is_invalid = len(self.offered) in self.invalid
         self.offered.append(tuple(rates_rps))
         good = SimpleNamespace(verdict=Verdict.PASS, reason="within the SLA")
         why = f"other processes, {len(self.offered)}"
         bad = SimpleNamespace(verdict=Verdict.INVALID, reason=why, disturbed=True)
-        tenants = (good, bad) if invalid else (good, good)
-        verdict = Verdict.INVALID if invalid else Verdict.PASS
+        tenants = (good, bad) if is_invalid else (good, good)
+        verdict = Verdict.INVALID if is_invalid else Verdict.PASS
         return SimpleNamespace(elapsed_s=ELAPSED_S, tenants=tenants, verdict=verdict)
 
 
@@ -119,10 +119,10 @@ def test_one_that_dies_at_once_is_trouble_that_may_pass(monkeypatch):
     )
 
 
-@pytest.mark.parametrize(("spoilt", "outcome"), [((0, 1), "ok"), ((0, 1, 4), "disturbed")])
-def test_most_windows_must_say_something_of_the_server(monkeypatch, spoilt, outcome):
-    Server(monkeypatch, spoilt=spoilt)
+@pytest.mark.parametrize(("invalid", "outcome"), [((0, 1), "ok"), ((0, 1, 4), "disturbed")])
+def test_most_windows_must_say_something_of_the_server(monkeypatch, invalid, outcome):
+    Server(monkeypatch, invalid=invalid)
     record = measured()
     assert record["outcome"] == outcome
-    if spoilt[-1] == 4:
+    if invalid[-1] == 4:
         assert record["reason"] == "3 of 5 windows are invalid, the last: other processes, 5"

@@ -30,7 +30,7 @@ def test_the_log_tells_the_load_of_a_model_also_past_midnight(tmp_path):
 
 def test_an_ensemble_is_loaded_when_all_its_models_are(tmp_path):
     line = 'I1122 10:00:0{}.000000 7 model_lifecycle.cc:472] "{}"\n'
-    said = [
+    messages = [
         (1, "loading: a.network:1"),
         (2, "loading: a.preprocess:1"),
         (3, "successfully loaded 'a.preprocess'"),
@@ -38,7 +38,7 @@ def test_an_ensemble_is_loaded_when_all_its_models_are(tmp_path):
         (7, "loading: a:1"),
         (8, "successfully loaded 'a'"),
     ]
-    (tmp_path / "server.log").write_text("".join(line.format(*each) for each in said))
+    (tmp_path / "server.log").write_text("".join(line.format(*each) for each in messages))
     assert startup.loads_s(tmp_path / "server.log") == {"a": pytest.approx(7)}
 
 

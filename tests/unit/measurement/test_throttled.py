@@ -66,8 +66,8 @@ def test_beside_a_remote_server_it_is_the_clients_quota(group):
     counted(group, 1100, 930)
     remote = {"host": "far", "http": "far:8000", "grpc": "far:8001"}
     task = measure_task(tenant("a"), server=server(launcher="remote", remote=remote))
-    _, _, said = named(watch, "client_limited", task)
-    assert said == SAID.replace("server and client", "the client")
+    _, _, output = named(watch, "client_limited", task)
+    assert output == SAID.replace("server and client", "the client")
 
 
 def test_trouble_by_a_quota_may_pass_and_a_limit_in_spite_of_it_is_one():

@@ -1,4 +1,4 @@
-"""Every answer that the load will ask for is held against torch's before anything is measured."""
+"""Every answer that the load will ask for is compared with torch's before anything is measured."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -76,7 +76,7 @@ def asked_twice(monkeypatch, tenant, second):
 
 
 @pytest.mark.parametrize("max_batch_size", [0, 1, 2, 8])
-def test_a_served_model_is_held_against_itself(monkeypatch, max_batch_size):
+def test_a_served_model_is_compared_with_itself(monkeypatch, max_batch_size):
     of = served(max_batch_size=max_batch_size)
     assert asked_twice(monkeypatch, of, scores) == {"a": 0}
 
@@ -138,11 +138,13 @@ def test_answers_that_change_from_call_to_call_are_taken_if_the_study_says_so(mo
     settings = random.settings.model_copy(update={"served_model": model})
     errors = asked_twice(monkeypatch, replace(random, settings=settings), other)
     assert errors == {"a": None}
-    (said,) = verify.unchecked({**errors, "b": 0.0})
-    assert said.startswith("a gives different responses to the same request (deterministic: false)")
+    (message,) = verify.unchecked({**errors, "b": 0.0})
+    assert message.startswith(
+        "a gives different responses to the same request (deterministic: false)"
+    )
 
 
-def test_a_brought_model_of_several_tensors_is_held_against_all_of_them(monkeypatch, tmp_path):
+def test_an_own_model_of_several_tensors_is_compared_with_all_of_them(monkeypatch, tmp_path):
     """Whole ones, without batches; one of another shape for each example."""
     answers = [{"boxes": np.ones((i, 4), np.float32), "n": np.array(i)} for i in range(4)]
     inputs = {"image:0": np.arange(8, dtype=np.float32).reshape(4, 1, 2), "limit": np.ones(4)}

@@ -145,9 +145,9 @@ def test_weights_elsewhere_are_refused_before_any_job_and_never_opened(
     monkeypatch.setattr("onnx.external_data_helper.load_external_data_for_model", pytest.fail)
     assert external_files(source) == []
     keys = {"name": "own", "onnx": str(source), "sla": {"latency_ms": 9}}
-    (said,) = problems([(Model.model_validate(keys), ())])
+    (message,) = problems([(Model.model_validate(keys), ())])
     todo = "copy that file" if why == "is not there" else "put them into"
-    assert said.startswith("models: own: onnx: ") and f", which {why}: {todo}" in said
+    assert message.startswith("models: own: onnx: ") and f", which {why}: {todo}" in message
     with pytest.raises(ExportError, match=why):
         taken(source, tmp_path)
     assert not (tmp_path / "model.onnx").exists()

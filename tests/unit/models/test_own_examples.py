@@ -46,8 +46,12 @@ def test_the_arrays_of_a_file_are_sent_by_name(tmp_path):
     ],
 )
 def test_what_is_wrong_with_a_file_of_examples_is_one_sentence(tmp_path, changes, why):
-    (said,) = example_problems(saved(tmp_path, **changes), [TOKENS, MASK])
-    assert said.startswith(f"inputs: {tmp_path}/samples.npz") and why in said and "\n" not in said
+    (message,) = example_problems(saved(tmp_path, **changes), [TOKENS, MASK])
+    assert (
+        message.startswith(f"inputs: {tmp_path}/samples.npz")
+        and why in message
+        and "\n" not in message
+    )
     with pytest.raises(ExportError, match=r"samples\.npz"):
         own_examples(saved(tmp_path, **changes), [TOKENS, MASK], seed=1)
 
@@ -61,14 +65,14 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path):
 def test_a_file_that_holds_no_arrays_is_told(tmp_path, content):
     (tmp_path / "samples.npz").write_bytes(content)
     asked = OwnExamples(inputs=str(tmp_path / "samples.npz"))
-    (said,) = example_problems(asked, [TOKENS])
-    assert "samples.npz is no .npz file of arrays" in said and "\n" not in said
+    (message,) = example_problems(asked, [TOKENS])
+    assert "samples.npz is no .npz file of arrays" in message and "\n" not in message
 
 
 def test_one_array_without_names_is_told(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros((5, 6)))
-    (said,) = example_problems(OwnExamples(inputs=str(tmp_path / "one.npy")), [TOKENS])
-    assert "one.npy is no .npz file of arrays (it has one array, without a name): write" in said
+    (message,) = example_problems(OwnExamples(inputs=str(tmp_path / "one.npy")), [TOKENS])
+    assert "one.npy is no .npz file of arrays (it has one array, without a name): write" in message
 
 
 @pytest.fixture
@@ -111,8 +115,8 @@ def test_pixels_stay_as_they_are_unless_the_study_says_more(photos):
 )
 def test_images_that_do_not_fit_are_told(photos, inputs, pixels, why):
     asked = OwnExamples(images=photos, pixels=Pixels(**pixels))
-    (said,) = example_problems(asked, inputs)
-    assert why in said
+    (message,) = example_problems(asked, inputs)
+    assert why in message
 
 
 def test_a_layout_decides_where_both_fit(photos):
@@ -133,7 +137,7 @@ def test_noise_has_the_range_that_the_study_says():
     given = own_examples(asked, [TOKENS, MASK], seed=1)
     assert set(np.unique(given["tokens:0"])) == {7, 8, 9}
     assert 7 <= given["in/mask"].min() < given["in/mask"].max() <= 9
-    (said,) = example_problems(
+    (message,) = example_problems(
         OwnExamples(values=Values(low=0, high=300)), [TensorSpec("b", "INT8", (6,)), MASK]
     )
-    assert said == "values: 0 to 300 do not fit its input 'b' of type INT8"
+    assert message == "values: 0 to 300 do not fit its input 'b' of type INT8"

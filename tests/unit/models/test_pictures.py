@@ -25,7 +25,7 @@ from perseus.models.networks import ExportError
 from perseus.models.picture_export import export_pictures, preprocessing_for
 from perseus.models.pictures import Pictures, as_batch
 from perseus.models.preprocess import Preprocessing, TritonPythonModel
-from perseus.models.repository import Brought, write_repository
+from perseus.models.repository import ModelFiles, write_repository
 from perseus.models.tensors import ModelTensors
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
@@ -158,9 +158,9 @@ def test_an_ensemble_leads_pictures_through_its_steps(tmp_path, wanted):
     (tmp_path / "check.json").write_text(json.dumps(CHECK))
     (tmp_path / "reference.npz").write_bytes(b"answers")
     files = tmp_path / "model.onnx", tmp_path / "check.json"
-    brought = [Brought(*files, wanted), Brought(*files, tmp_path / "reference.npz")]
+    model_files = [ModelFiles(*files, wanted), ModelFiles(*files, tmp_path / "reference.npz")]
     root = tmp_path / "repository"
-    write_repository(root, RepositoryTask(tenants=(network, plain)), brought, is_variant=False)
+    write_repository(root, RepositoryTask(tenants=(network, plain)), model_files, is_variant=False)
     of_both = [*files_of("a", "server", "model.onnx"), *files_of("b", None, "model.onnx")]
     assert tree(root) == sorted(of_both)
     assert (root / "a.reference.npz").read_bytes() == wanted.read_bytes()

@@ -23,7 +23,7 @@ from perseus.models.tensorrt_plan import (
     TensorRtError,
     batches,
     build,
-    nothing_measured,
+    no_measurement_running,
     parse_version,
 )
 from perseus.models.tensors import ModelTensors
@@ -34,8 +34,8 @@ TRTEXEC = """\
 #!{python}
 import json, os, sys
 with open({record!r}, "a") as file:
-    said = {{"arguments": sys.argv[1:], "gpus": os.environ["CUDA_VISIBLE_DEVICES"]}}
-    file.write(json.dumps(said) + "\\n")
+    call = {{"arguments": sys.argv[1:], "gpus": os.environ["CUDA_VISIBLE_DEVICES"]}}
+    file.write(json.dumps(call) + "\\n")
 print("&&&& RUNNING TensorRT.trtexec [TensorRT v{version}] # trtexec")
 options = dict(a.removeprefix("--").partition("=")[::2] for a in sys.argv[1:])
 if "saveEngine" in options:
@@ -98,14 +98,14 @@ def builder(tmp_path, monkeypatch, nvml):
 def test_a_plan_is_built_on_the_server_s_gpu_for_its_batches(builder, tmp_path):
     _, asked = builder()
     assert [each["gpus"] for each in asked] == ["1", "1"]
-    said = asked[1]["arguments"]
-    assert "--minShapes=input:1x3x224x224" in said
-    assert "--optShapes=input:16x3x224x224" in said
-    assert "--maxShapes=input:16x3x224x224" in said
-    assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in said
-    assert {"--noTF32", "--skipInference"} <= set(said)
+    arguments = asked[1]["arguments"]
+    assert "--minShapes=input:1x3x224x224" in arguments
+    assert "--optShapes=input:16x3x224x224" in arguments
+    assert "--maxShapes=input:16x3x224x224" in arguments
+    assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in arguments
+    assert {"--noTF32", "--skipInference"} <= set(arguments)
     # Gone in 11, which ends at flags that it does not know.
-    assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in said}
+    assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in arguments}
     assert (tmp_path / "plans" / "model.plan").read_bytes() == b"plan of onnx"
 
 
@@ -221,7 +221,7 @@ def test_nothing_is_measured_meanwhile_on_the_gpu_and_the_cores(nvml, tmp_path, 
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     gpus = gpu.locks(TASK.gpus)
     assert len(gpus) == 1
-    with nothing_measured(TASK, "a plan", print, tmp_path):
+    with no_measurement_running(TASK, "a plan", print, tmp_path):
         for name in ("perseus-core-0", *gpus):
             with exclusive_if_free(name, "a measurement", tmp_path) as free:
                 assert not free

@@ -117,8 +117,8 @@ def test_a_recovery_that_is_not_over_at_the_end_is_infinite():
     (burst,) = recoveries(of, START_NS, by_second(of, 20).back(SLA))
     assert burst.recovery_s == np.inf
     crowd_s = np.sort([*np.arange(0, 20, 0.5), *(10 + np.arange(1, 40) / 40)])
-    unanswered = requests(crowd_s, np.full(len(crowd_s), np.inf))
-    assert recoveries(unanswered, START_NS, np.ones(20, bool))[0].recovery_s == np.inf
+    lost = requests(crowd_s, np.full(len(crowd_s), np.inf))
+    assert recoveries(lost, START_NS, np.ones(20, bool))[0].recovery_s == np.inf
 
 
 def test_after_a_burst_at_the_very_end_the_backlog_alone_tells():
@@ -184,14 +184,16 @@ def test_what_was_not_answered_is_late_and_what_was_not_sent_is_nothing():
 # Verdicts
 
 
-def seen(lag_s=0.0, late=0.0, client_cpu=0.05, foreign_cpu=0.0, foreign_gpu=None):
+def seen(lag_s=0.0, late=0.0, client_cpu=0.05, other_cpu_share=0.0, other_gpu_share=None):
     """A thousand requests, sent late by `lag_s` and answered in time, but for a share of them."""
     intended_s = np.arange(1000) / 50
     sent_s = intended_s + lag_s
     slow = np.arange(1000) % 100 < 100 * late
     done_s = sent_s + np.where(slow, 1.0, 0.3)
     of = requests(intended_s, done_s, sent_s)
-    window = Observation(START_NS, 25.0, (of,), (client_cpu,), foreign_cpu, foreign_gpu=foreign_gpu)
+    window = Observation(
+        START_NS, 25.0, (of,), (client_cpu,), other_cpu_share, other_gpu_share=other_gpu_share
+    )
     found = judge(
         window,
         0,
@@ -237,12 +239,12 @@ def test_an_sla_that_the_actual_sends_would_have_kept_is_missed_by_the_client():
 
 
 def test_what_others_used_of_the_server_is_not_its_fault():
-    assert seen(foreign_cpu=0.3)[0] is ReplayVerdict.OK
-    found, reason = seen(late=0.06, foreign_cpu=0.3)
+    assert seen(other_cpu_share=0.3)[0] is ReplayVerdict.OK
+    found, reason = seen(late=0.06, other_cpu_share=0.3)
     assert found is ReplayVerdict.DISTURBED and reason.endswith("30% of the server's cores")
-    assert seen(foreign_cpu=0.6)[0] is ReplayVerdict.DISTURBED
-    assert seen(foreign_gpu=0.3)[0] is ReplayVerdict.OK
-    found, reason = seen(late=0.06, foreign_gpu=0.3)
+    assert seen(other_cpu_share=0.6)[0] is ReplayVerdict.DISTURBED
+    assert seen(other_gpu_share=0.3)[0] is ReplayVerdict.OK
+    found, reason = seen(late=0.06, other_gpu_share=0.3)
     assert found is ReplayVerdict.DISTURBED
     assert reason == "94.0% within 500 ms, while other processes used 30% of the server's GPU"
 

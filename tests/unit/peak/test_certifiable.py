@@ -24,7 +24,7 @@ def test_at_the_lowest_rate_the_longest_window_mostly_has_the_fewest_requests(sl
     for settings in (QUICK, STANDARD, PUBLICATION):
         lowest, fewest = lowest_rps(settings, sla), fewest_requests(sla.allowed)
         lasts_s = counted_s(Phase.CERTIFY, settings, [sla], [lowest])
-        assert lasts_s == settings.slow_confirm_s
+        assert lasts_s == settings.slow_certify_s
         assert poisson.sf(fewest - 1, lowest * lasts_s) > 0.95
         if sla is P95:  # of the many requests of p99 fewer than 1.2 times as many would do
             assert poisson.sf(fewest - 1, 0.9 * lowest * lasts_s) < 0.95
@@ -74,18 +74,18 @@ def test_a_search_takes_at_most_as_long_as_one_that_begins_below_what_it_certifi
 
 def test_a_window_that_ends_before_it_has_them_certifies_nothing():
     for preset in PRESETS.values():
-        ends_too_early = preset.settings.confirm.requests < fewest_requests(P999.allowed)
+        ends_too_early = preset.settings.certify.requests < fewest_requests(P999.allowed)
         assert math.isinf(lowest_rps(preset.settings, P999)) == ends_too_early
     assert not math.isinf(lowest_rps(STANDARD, P999))
 
 
 def test_a_slow_model_is_told_with_the_preset_that_can():
     rate = (lowest_rps(QUICK, P99) + lowest_rps(PUBLICATION, P99)) / 2
-    said = too_slow("quick", [P99, P95], [rate, 1000.0], ["slow", "fast"])
-    assert said.startswith("slow at up to ") and "fast" not in said
-    assert f"quick certifies p99 from {lowest_rps(QUICK, P99):.3g} requests/s on" in said
+    text = too_slow("quick", [P99, P95], [rate, 1000.0], ["slow", "fast"])
+    assert text.startswith("slow at up to ") and "fast" not in text
+    assert f"quick certifies p99 from {lowest_rps(QUICK, P99):.3g} requests/s on" in text
     better = f"publication certifies p99 from {lowest_rps(PUBLICATION, P99):.3g} requests/s on"
-    assert said.endswith(better)
+    assert text.endswith(better)
 
 
 def test_rates_that_a_preset_can_certify_are_not_worth_a_word():
@@ -109,19 +109,19 @@ def test_where_no_preset_can_it_says_so():
 def test_before_a_search_is_told_where_it_begins_which_is_no_limit():
     names, alone_ms = ["a", "idle"], {"a": 70.0, "idle": 70.0}
     lenient = [Sla(latency_ms=1000.0)] * 2
-    said = begins_too_slow("quick", lenient, [0.5, 0.0], names, alone_ms)
-    assert said.startswith(
+    text = begins_too_slow("quick", lenient, [0.5, 0.0], names, alone_ms)
+    assert text.startswith(
         "a begins at 0.5 requests/s: quick certifies p95 from 1.3 requests/s on, "
     )
-    assert "up to" not in said and "idle" not in said
+    assert "up to" not in text and "idle" not in text
     assert begins_too_slow("quick", lenient, [1.4, 0.0], names, alone_ms) == ""
 
 
 def test_an_sla_that_leaves_little_for_waiting_has_a_limit_far_below_where_a_search_begins():
     """60 ms of work within 65 ms: who finds another served is late, unless that is soon done."""
     tight, alone_ms = [Sla(latency_ms=65.0)], {"a": 60.0}
-    said = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
-    assert said.startswith(
+    text = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
+    assert text.startswith(
         "a, served one request after the other, keeps p95 within 65 ms up to about 0.909 requests/s"
         ": quick certifies p95 from 1.3 requests/s on, "
     )

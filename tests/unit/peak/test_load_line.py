@@ -47,7 +47,7 @@ def test_the_mix_of_a_demand_has_its_rates_whatever_the_peaks_are(c):
     assert start == pytest.approx(0.8)
 
 
-def test_a_held_tenant_stays_and_the_other_rises():
+def test_a_background_tenant_keeps_its_rate_and_the_other_rises():
     found, start = line(Run.hold("b", 25))
     assert found.rates_rps(0.0) == (0.0, 10.0)
     assert found.rates_rps(0.75) == (75.0, 10.0)
@@ -55,25 +55,25 @@ def test_a_held_tenant_stays_and_the_other_rises():
 
 
 def test_beside_one_other_a_searched_tenant_is_on_the_line_that_holds_the_other():
-    run = Background(name="x", searched="a", held_percent=25)
+    run = Background(name="x", searched="a", background_percent=25)
     assert line(run) == line(Run.hold("b", 25))
 
 
 def test_all_but_the_searched_tenant_stay_at_shares_of_their_own_peaks():
-    found, start = line(Background(name="x", searched="b", held_percent=30), THREE)
+    found, start = line(Background(name="x", searched="b", background_percent=30), THREE)
     assert found.rates_rps(0.0) == (30.0, 0.0, 6.0)
     assert found.rates_rps(0.5) == (30.0, 20.0, 6.0)
     assert start == pytest.approx(0.8 * (1 - 0.3 - 0.3))
 
 
 @pytest.mark.parametrize(
-    ("rates_rps", "base", "room"),
+    ("rates_rps", "base", "remaining"),
     [((5.0,), (5.0, 0.0, 5.0), 0.7), ((50.0, 4.0), (50.0, 0.0, 4.0), 0.3)],
 )
-def test_rates_that_stay_may_be_absolute_one_for_all_or_one_of_each(rates_rps, base, room):
+def test_rates_that_stay_may_be_absolute_one_for_all_or_one_of_each(rates_rps, base, remaining):
     found, start = line(Background(name="x", searched="b", rates_rps=rates_rps), THREE)
     assert (found.base_rps, found.direction_rps) == (base, (0.0, 40.0, 0.0))
-    assert start == pytest.approx(0.8 * room)
+    assert start == pytest.approx(0.8 * remaining)
 
 
 def test_beside_more_than_the_server_can_do_the_search_still_begins_somewhere():

@@ -47,8 +47,8 @@ def test_a_round_that_a_burst_met_does_not_count():
 def test_rounds_without_answers_and_few_rounds_leave_the_ratio_unknown():
     assert ratio_at_saturation([]).error == np.inf
     assert ratio_at_saturation(rounds(0.95, n=2)).error == np.inf
-    spoilt = [Round((NAN, 250), (50, 120))] * 5
-    assert ratio_at_saturation([*spoilt, *rounds(0.95, n=2)]).error == np.inf
+    invalid = [Round((NAN, 250), (50, 120))] * 5
+    assert ratio_at_saturation([*invalid, *rounds(0.95, n=2)]).error == np.inf
 
 
 def test_what_tenants_get_beside_each_other_tells_how_the_server_divides_itself():

@@ -218,8 +218,8 @@ def test_what_few_requests_leave_undecided_is_not_infeasible():
 
 def test_the_search_ends_where_windows_would_have_too_few_requests_or_others_stay():
     slow = search(1, deterministic(0.005), Sla(latency_ms=4), start=120)
-    held = LoadLine((230.0, 0.0), (0.0, 169.0))
-    stays = search_two(5, [deterministic(0.005)] * 2, held, [MM1_SLA] * 2)
+    beside = LoadLine((230.0, 0.0), (0.0, 169.0))
+    stays = search_two(5, [deterministic(0.005)] * 2, beside, [MM1_SLA] * 2)
     for peak, least in ((slow, 0.4), (stays, 0.5 / 30)):
         tried = [window.scale for window in peak.windows if window.on_the_line]
         assert peak.outcome is Outcome.INFEASIBLE and min(tried) >= least
@@ -249,7 +249,7 @@ def test_a_leak_of_two_percent_is_found_out():
 
 @dataclass
 class Hiccups(SimulatedServer):
-    """Every third window is spoilt: its requests are sent too late."""
+    """Every third window is invalid: its requests are sent too late."""
 
     windows: int = 0
 
@@ -263,9 +263,9 @@ def test_a_client_that_stumbles_now_and_then_does_not_end_a_search():
     for seed in range(5):
         peak = search(seed, deterministic(0.005), kind=Hiccups)
         line = [window for window in peak.windows if window.on_the_line]
-        spoilt = [window for window in line if not window.tenants[0].punctual]
-        assert 0.2 < len(spoilt) / len(line) < 0.4
-        assert {window.verdict for window in spoilt} <= {Verdict.INVALID, Verdict.FAIL}
+        invalid = [window for window in line if not window.tenants[0].punctual]
+        assert 0.2 < len(invalid) / len(line) < 0.4
+        assert {window.verdict for window in invalid} <= {Verdict.INVALID, Verdict.FAIL}
         again = [(w, after) for w, after in pairwise(line) if w.verdict is Verdict.INVALID]
         assert again and all((w.phase, w.scale) == (a.phase, a.scale) for w, a in again)
         assert peak.outcome is Outcome.OK
@@ -316,7 +316,7 @@ class Neighbours(SimulatedServer):
         self.send_lag_s = 0.0 if shared else 0.03
         with super().offer(rates_rps, duration_s) as load:
             yield SimpleNamespace(
-                until=lambda s: replace(load.until(s), foreign_cpu=0.6 if shared else 0.0)
+                until=lambda s: replace(load.until(s), other_cpu_share=0.6 if shared else 0.0)
             )
 
 
@@ -361,7 +361,7 @@ def test_a_tenant_that_breaks_its_sla_fails_the_point_for_all():
     assert strict.estimate < 0.5 * lenient.estimate
 
 
-def test_a_held_tenant_keeps_its_rate_while_the_other_rises():
+def test_a_background_tenant_keeps_its_rate_while_the_other_rises():
     line = LoadLine((60.0, 0.0), (0.0, 169.0))
     peak = search_two(4, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2)
     on_the_line = [window for window in peak.windows if window.on_the_line]
@@ -417,7 +417,10 @@ def test_several_looks_share_the_confidence(monkeypatch):
 
     monkeypatch.setattr("perseus.peak.search.judge", judged)
     found = begun(2, exponential(0.005))
-    for phase, looks in ((Phase.BRACKET, QUICK.coarse.looks), (Phase.NEAR_LIMIT, QUICK.root.looks)):
+    for phase, looks in (
+        (Phase.BRACKET, QUICK.coarse.looks),
+        (Phase.NEAR_LIMIT, QUICK.near_limit.looks),
+    ):
         asked.clear()
         found._measure(phase, MM1_LIMIT_RPS)
         assert set(asked) == {1 - (1 - QUICK.confidence) / looks}
@@ -437,10 +440,10 @@ def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
     assert on_the_way.estimate(165.0 / 1.3)[0] == pytest.approx(0.7 * 165)
 
 
-def test_a_spoilt_search_has_no_interval():
-    spoilt = begun(9, deterministic(0.005), send_lag_s=0.02)
-    spoilt._measure(Phase.NEAR_LIMIT, 165.0)
-    estimate, posterior = spoilt.estimate(160.0)
+def test_a_search_of_invalid_windows_has_no_interval():
+    late = begun(9, deterministic(0.005), send_lag_s=0.02)
+    late._measure(Phase.NEAR_LIMIT, 165.0)
+    estimate, posterior = late.estimate(160.0)
     assert estimate == 160.0 and len(posterior) == 0
 
 
@@ -492,13 +495,13 @@ def test_a_search_is_bounded_when_the_server_never_fails():
     assert peak.certified == highest
 
 
-def test_windows_that_were_spoilt_do_not_use_up_a_search():
-    spoilt = begun(9, deterministic(0.005), send_lag_s=0.02)
-    spoilt.settings = replace(QUICK, max_windows=2)
-    assert spoilt._measure(Phase.BRACKET, 165.0).verdict is Verdict.INVALID
-    assert len(spoilt.on_the_line) == ATTEMPTS and spoilt._may_go_on()
-    spoilt._measure(Phase.BRACKET, 110.0)
-    assert not spoilt._may_go_on()
+def test_invalid_windows_do_not_use_up_a_search():
+    late = begun(9, deterministic(0.005), send_lag_s=0.02)
+    late.settings = replace(QUICK, max_windows=2)
+    assert late._measure(Phase.BRACKET, 165.0).verdict is Verdict.INVALID
+    assert len(late.on_the_line) == ATTEMPTS and late._may_go_on()
+    late._measure(Phase.BRACKET, 110.0)
+    assert not late._may_go_on()
 
 
 def overwhelmed_above(rate_rps: float):
@@ -523,17 +526,17 @@ def test_a_cliff_is_said():
 
 
 @pytest.mark.parametrize(
-    "seen", [{"send_lag_p99_ms": 5.0}, {"foreign_cpu": 0.3}], ids=["client", "other processes"]
+    "seen", [{"send_lag_p99_ms": 5.0}, {"other_cpu_share": 0.3}], ids=["client", "other processes"]
 )
 def test_a_leap_that_others_than_the_server_may_have_made_is_no_cliff(seen):
     """Windows beside other processes that are put up with count for the limit all the same."""
     peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
     line = [window for window in peak.windows if window.on_the_line]
-    spoilt = [
+    invalid = [
         replace(w, tenants=(replace(w.tenants[0], **seen),)) if w.verdict is Verdict.FAIL else w
         for w in line
     ]
-    assert cliff(line, ["tenant"]) and not cliff(spoilt, ["tenant"])
+    assert cliff(line, ["tenant"]) and not cliff(invalid, ["tenant"])
 
 
 def test_a_latency_that_rises_with_the_load_is_no_cliff():
@@ -541,7 +544,7 @@ def test_a_latency_that_rises_with_the_load_is_no_cliff():
 
 
 def test_every_fresh_window_must_pass_when_several_are_asked_for():
-    settings = replace(QUICK, confirmations=3)
+    settings = replace(QUICK, certify_windows=3)
     peak = search(2, settings=settings)
     last = peak.windows[peak.certified_window - 2 : peak.certified_window + 1]
     assert [w.phase for w in last] == [Phase.CERTIFY] * 3
@@ -606,8 +609,8 @@ def test_windows_in_which_something_took_half_of_the_server_are_tried_again():
     windows = [window for peak in found for window in peak.windows]
     slow = [window for window in windows if window.tenants[0].slowed > 1.5]
     assert len(slow) > 8 and all(w.tenants[0].slowed == pytest.approx(2, rel=0.3) for w in slow)
-    spoilt = [window for window in slow if window.verdict is Verdict.INVALID]
-    assert len(spoilt) > 8 and all(window.tenants[0].disturbed for window in spoilt)
+    invalid = [window for window in slow if window.verdict is Verdict.INVALID]
+    assert len(invalid) > 8 and all(window.tenants[0].disturbed for window in invalid)
     certifying = [window for window in windows if window.phase is Phase.CERTIFY]
     assert Verdict.INVALID not in {window.verdict for window in certifying}
     assert {window.tenants[0].slowed for window in certifying} == {1.0}
@@ -684,7 +687,7 @@ class Others(SimulatedServer):
     """Other processes use a share of the server's cores all the time, or from one open window on
     until they are waited for."""
 
-    foreign_cpu: float = 0.0
+    other_cpu_share: float = 0.0
     come_at: int = 0
     leave: bool = False
     windows: int = 0
@@ -692,44 +695,44 @@ class Others(SimulatedServer):
     @contextmanager
     def offer(self, rates_rps, duration_s):
         self.windows += 1
-        share = self.foreign_cpu if self.windows > self.come_at else 0.0
+        share = self.other_cpu_share if self.windows > self.come_at else 0.0
         with super().offer(rates_rps, duration_s) as load:
             yield BesideOthers(load, share)
 
-    def wait_until_idle(self, foreign):
+    def wait_until_idle(self, other_load):
         if self.leave:
-            self.foreign_cpu = 0.0
-        return self.foreign_cpu <= foreign
+            self.other_cpu_share = 0.0
+        return self.other_cpu_share <= other_load
 
 
 @dataclass
 class BesideOthers:
     load: SimulatedLoad
-    foreign_cpu: float
+    other_cpu_share: float
 
     def until(self, elapsed_s):
         seen = self.load.until(elapsed_s)
-        return replace(seen, foreign_cpu=self.foreign_cpu, foreign_who="make (process 7)")
+        return replace(seen, other_cpu_share=self.other_cpu_share, other_process="make (process 7)")
 
 
 def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
-    put_up_with = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.2)
+    put_up_with = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.2)
     first = [window.verdict for window in put_up_with.windows if window.on_the_line][:3]
     assert first[:2] == [Verdict.INVALID] * 2 and first[2] is not Verdict.INVALID
     assert put_up_with.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
     used = "other processes used 20% of the server's cores, among them make (process 7)"
     assert put_up_with.other_load == used
-    assert search(1, deterministic(0.005), kind=Others, foreign_cpu=0.05).other_load == ""
-    too_much = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
+    assert search(1, deterministic(0.005), kind=Others, other_cpu_share=0.05).other_load == ""
+    too_much = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6)
     assert np.isnan(too_much.certified)
-    said = "other processes used 60% of the server's cores, among them make (process 7)"
-    assert (too_much.outcome, too_much.reason) == (Outcome.DISTURBED, said)
+    text = "other processes used 60% of the server's cores, among them make (process 7)"
+    assert (too_much.outcome, too_much.reason) == (Outcome.DISTURBED, text)
 
 
 def test_others_who_never_leave_end_a_search_at_once():
-    found = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
+    found = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6)
     assert len([window for window in found.windows if window.on_the_line]) == 3
-    later = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6, come_at=2)
+    later = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6, come_at=2)
     windows = [window for window in later.windows if window.on_the_line]
     assert later.outcome is Outcome.DISTURBED and len(windows) <= 8
     assert len({window.scale for window in windows[5:]}) == len(windows[5:])  # none twice
@@ -737,7 +740,7 @@ def test_others_who_never_leave_end_a_search_at_once():
 
 @pytest.mark.parametrize("come_at", [4, 5])
 def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
-    found = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6, come_at=come_at)
+    found = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6, come_at=come_at)
     assert found.outcome is Outcome.DISTURBED and "other processes used 60%" in found.reason
     assert found.reason.startswith("there is an estimate")
     assert found_limit(found.outcome, found.estimate, found.posterior)
@@ -747,12 +750,12 @@ def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
 
 @pytest.mark.parametrize("come_at", [0, 1, 3])
 def test_others_who_leave_when_they_are_waited_for_cost_no_answer(come_at):
-    kind = {"kind": Others, "foreign_cpu": 0.7, "leave": True, "come_at": come_at}
+    kind = {"kind": Others, "other_cpu_share": 0.7, "leave": True, "come_at": come_at}
     found = search(1, deterministic(0.005), **kind)
-    spoilt = [window for window in found.windows if window.verdict is Verdict.INVALID]
-    assert len(spoilt) == 3 and len({window.scale for window in spoilt}) == 1
+    invalid = [window for window in found.windows if window.verdict is Verdict.INVALID]
+    assert len(invalid) == 3 and len({window.scale for window in invalid}) == 1
     assert found.outcome is Outcome.OK
-    after = found.windows[found.windows.index(spoilt[-1]) + 1 :]
+    after = found.windows[found.windows.index(invalid[-1]) + 1 :]
     assert after[0].phase is Phase.PROBE  # those before were seen beside others
     assert len(found.speeds_rps[0]) == sum(window.phase is Phase.PROBE for window in after)
     assert found.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
@@ -784,7 +787,7 @@ def test_a_steady_server_is_seldom_taken_for_an_unsteady_one(peaks):
 
 
 def test_the_worst_tenant_decides_a_window():
-    """Fail before invalid: a tenant that fails does so whatever spoilt the part of another."""
+    """Fail before invalid: a tenant that fails does so even if the part of another is invalid."""
     window = search(1).windows[0]
     (tenant,) = window.tenants
     verdicts = [Verdict.PASS, Verdict.UNDECIDED, Verdict.INVALID, Verdict.FAIL]

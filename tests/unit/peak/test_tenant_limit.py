@@ -17,10 +17,10 @@ WORK_S, SLA_MS = 0.005, 50.0
 ALONE_S = np.random.default_rng(3).exponential(WORK_S, 40)
 QUEUE = VirtualQueue((ALONE_S,), (SLA_MS / 1000 - float(np.median(ALONE_S)),))
 MODEL = LineModel(LoadLine((0.0,), (1.0,)), (Sla(latency_ms=SLA_MS),), Arrivals(), QUEUE)
-ROOT = (125.0, 135.0, 145.0)
+RATES_RPS = (125.0, 135.0, 145.0)
 
 
-def evidence(rate_rps, seed, confirms=False, seconds=8.0, shape=lambda done: done):
+def evidence(rate_rps, seed, certifies=False, seconds=8.0, shape=lambda done: done):
     """A window of M/M/1, its answers changed by `shape`."""
     rng = np.random.default_rng(seed)
     arrival = Arrivals().times_s(rate_rps, seconds, rng)
@@ -28,7 +28,7 @@ def evidence(rate_rps, seed, confirms=False, seconds=8.0, shape=lambda done: don
     latency_ms = np.where(np.isfinite(done), 1000 * (done - arrival), np.inf)
     late, recovered = stats.late_and_recovered(latency_ms, SLA_MS)
     counts = stats.exceedances(latency_ms, SLA_MS)
-    return Evidence(rate_rps, confirms, (arrival,), done, 0, len(arrival), late, recovered, counts)
+    return Evidence(rate_rps, certifies, (arrival,), done, 0, len(arrival), late, recovered, counts)
 
 
 def interval(windows):
@@ -50,7 +50,7 @@ def swapped(done):
 
 def test_answers_that_overtake_each_other_make_the_interval_wider():
     in_turn, out_of_turn = (
-        interval([evidence(rate, 10 + i, shape=shape) for i, rate in enumerate(ROOT)])
+        interval([evidence(rate, 10 + i, shape=shape) for i, rate in enumerate(RATES_RPS)])
         for shape in (lost, swapped)
     )
     assert not in_turn[0] and not out_of_turn[0]
@@ -62,14 +62,14 @@ def test_few_requests_tell_a_limit_where_their_work_is_seen():
     """Three windows of 3 s near the limit of M/M/1: the virtual queue did what the real one did."""
     limit_rps = 1 / WORK_S - np.log(20) / (SLA_MS / 1000)
     for seed in (20, 50, 80):
-        windows = [evidence(rate, seed + i, seconds=3.0) for i, rate in enumerate(ROOT)]
+        windows = [evidence(rate, seed + i, seconds=3.0) for i, rate in enumerate(RATES_RPS)]
         observed, (low, high) = interval(windows)
         assert observed and low < limit_rps < high and high - low < 0.45 * limit_rps
 
 
 def test_the_lowest_of_two_limits_that_rest_on_the_same_is_either_of_them():
     """And not lower, as that of draws that are independent of each other."""
-    windows = [evidence(rate, 40 + i, shape=lost) for i, rate in enumerate(ROOT)]
+    windows = [evidence(rate, 40 + i, shape=lost) for i, rate in enumerate(RATES_RPS)]
     draws = Draws.of(400, np.random.default_rng(5))
     first, second = (tenant_limit(MODEL, 0, windows, draws).scales for _ in range(2))
     assert np.ptp(first[1:]) > 0.1 * first[0]
@@ -78,13 +78,13 @@ def test_the_lowest_of_two_limits_that_rest_on_the_same_is_either_of_them():
 
 
 def test_windows_that_certify_count_only_where_the_work_of_requests_is_seen():
-    root = [evidence(rate, 20 + i) for i, rate in enumerate(ROOT)]
-    observed, by_root = interval(root)
-    _, by_all = interval([*root, evidence(115.0, 30, confirms=True, seconds=30)])
+    near_limit = [evidence(rate, 20 + i) for i, rate in enumerate(RATES_RPS)]
+    observed, by_root = interval(near_limit)
+    _, by_all = interval([*near_limit, evidence(115.0, 30, certifies=True, seconds=30)])
     assert observed and np.ptp(by_all) < 0.8 * np.ptp(by_root)
 
-    unseen = [evidence(rate, 20 + i, shape=lost) for i, rate in enumerate(ROOT)]
-    confirm = evidence(115.0, 30, confirms=True, seconds=30, shape=lost)
-    assert np.array_equal(interval([*unseen, confirm])[1], interval(unseen)[1])
+    unseen = [evidence(rate, 20 + i, shape=lost) for i, rate in enumerate(RATES_RPS)]
+    certification = evidence(115.0, 30, certifies=True, seconds=30, shape=lost)
+    assert np.array_equal(interval([*unseen, certification])[1], interval(unseen)[1])
     # Where there are no others they are all there is.
-    assert np.isfinite(interval([confirm])[1]).all()
+    assert np.isfinite(interval([certification])[1]).all()

@@ -1,4 +1,4 @@
-"""A window's verdict: what fails it, what spoils it, and what it cannot tell."""
+"""A window's verdict: what fails it, what makes it invalid, and what it cannot tell."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def requests(latency_ms: float = 20.0, n: int = RATE_RPS * SECONDS) -> Requests:
 def verdict(
     part: Requests,
     cpu: float = 0.1,
-    foreign: float = 0.0,
+    other_load: float = 0.0,
     similar: Sequence[tuple[float, Exceedances]] = (),
     queue_ms: tuple[np.ndarray, ...] = (),
     sla: Sla = SLA,
-    foreign_gpu: float | None = None,
+    other_gpu_share: float | None = None,
     slowed: float = 1.0,
     tolerance: Tolerance = ON_IDLE_HOST,
 ) -> TenantWindow:
@@ -46,7 +46,7 @@ def verdict(
     start_ns = int(part.intended_ns[0])
     elapsed_s = (int(part.intended_ns[-1]) - start_ns) / 1e9 + 1
     return judge(
-        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign, queue_ms, foreign_gpu),
+        Observation(start_ns, elapsed_s, (part,), (cpu,), other_load, queue_ms, other_gpu_share),
         0,
         sla,
         rate_rps=RATE_RPS,
@@ -93,32 +93,32 @@ def test_latency_counts_from_the_intended_send_not_the_actual_one():
     assert verdict(part).p95_ms > 200
 
 
-def test_a_client_that_sends_late_spoils_the_window():
+def test_a_client_that_sends_late_makes_the_window_invalid():
     part = requests()
     seen = verdict(replace(part, sent_ns=part.intended_ns + 5_000_000))
     assert seen.verdict == "invalid" and "send lag" in seen.reason
 
 
-def test_a_client_without_cpu_to_spare_spoils_the_window():
+def test_a_client_without_cpu_to_spare_makes_the_window_invalid():
     assert verdict(requests(), cpu=0.9).verdict == "invalid"
 
 
-def test_other_work_on_the_servers_cores_spoils_the_window():
-    seen = verdict(requests(), foreign=0.34)
+def test_other_work_on_the_servers_cores_makes_the_window_invalid():
+    seen = verdict(requests(), other_load=0.34)
     assert seen.verdict == "invalid" and "34%" in seen.reason
-    assert verdict(requests(), foreign=0.03).verdict == "pass"
+    assert verdict(requests(), other_load=0.03).verdict == "pass"
 
 
-def test_other_work_on_the_servers_gpu_spoils_it_as_that_on_its_cores_does():
-    seen = verdict(requests(), foreign=0.03, foreign_gpu=0.4)
-    assert (seen.verdict, seen.foreign_gpu, seen.disturbed) == ("invalid", 0.4, True)
+def test_other_work_on_the_servers_gpu_makes_the_window_invalid_too():
+    seen = verdict(requests(), other_load=0.03, other_gpu_share=0.4)
+    assert (seen.verdict, seen.other_gpu_share, seen.disturbed) == ("invalid", 0.4, True)
     assert seen.reason == "other processes used 40% of the server's GPU"
-    both = verdict(requests(), foreign=0.5, foreign_gpu=0.4)
+    both = verdict(requests(), other_load=0.5, other_gpu_share=0.4)
     assert both.reason == "other processes used 50% of the server's cores"
     for share in (0.1, 0.0, None):
-        assert verdict(requests(), foreign_gpu=share).verdict == "pass"
-    assert verdict(requests(), foreign_gpu=0.4, tolerance=ON_BUSY_HOST).verdict == "pass"
-    assert verdict(requests(), foreign_gpu=0.6, tolerance=ON_BUSY_HOST).verdict == "invalid"
+        assert verdict(requests(), other_gpu_share=share).verdict == "pass"
+    assert verdict(requests(), other_gpu_share=0.4, tolerance=ON_BUSY_HOST).verdict == "pass"
+    assert verdict(requests(), other_gpu_share=0.6, tolerance=ON_BUSY_HOST).verdict == "invalid"
 
 
 def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
@@ -138,15 +138,15 @@ def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
 
 
 def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():
-    foreign, idle = verdict(requests(), foreign=0.34), verdict(sent_late(requests(), 5), cpu=0.05)
-    for seen in (foreign, idle):
+    busy, idle = verdict(requests(), other_load=0.34), verdict(sent_late(requests(), 5), cpu=0.05)
+    for seen in (busy, idle):
         assert seen.verdict == "invalid" and seen.disturbed
     assert "only 5% of its core: the host delayed it" in idle.reason
     for seen in (
         verdict(requests()),
         verdict(requests(), cpu=0.9),
         verdict(sent_late(requests(), 5), cpu=0.4),
-        verdict(late(requests(), 0.2), foreign=0.05),
+        verdict(late(requests(), 0.2), other_load=0.05),
     ):
         assert not seen.disturbed and "delayed it" not in seen.reason
 
@@ -160,7 +160,7 @@ def test_a_client_that_stalls_for_half_a_window_does_not_make_the_server_fail():
     assert seen.verdict == "invalid" and "send lag" in seen.reason
 
 
-def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway():
+def test_requests_that_were_never_sent_make_the_window_invalid_unless_it_fails():
     part = requests()
     status, sent, done = part.status.copy(), part.sent_ns.copy(), part.done_ns.copy()
     status[-100:], sent[-100:], done[-100:] = Status.UNSENT, 0, 0
@@ -170,7 +170,7 @@ def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway()
     assert verdict(slow).verdict == "fail"
 
 
-def test_a_window_of_which_nothing_was_sent_is_spoilt_and_does_not_pass_for_a_good_one():
+def test_a_window_of_which_nothing_was_sent_is_invalid_and_does_not_pass():
     """All that counts was given up, too much being in flight: nothing of it was late."""
     part = requests()
     nothing = np.zeros_like(part.sent_ns)
@@ -299,7 +299,7 @@ def test_a_late_client_does_not_excuse_a_server_that_is_later_by_far():
 
 
 @pytest.mark.parametrize(("latency_ms", "found"), [(255, "invalid"), (265, "fail")])
-def test_what_a_late_client_may_explain_is_not_held_against_the_server(latency_ms, found):
+def test_what_a_late_client_may_explain_does_not_fail_the_server(latency_ms, found):
     """The request came 30 ms late, its answer may have waited as long; then there is the margin."""
     part = sent_late(requests(latency_ms=latency_ms), lag_ms=30)
     assert verdict(part).verdict == found
@@ -328,7 +328,7 @@ def test_the_longest_lag_is_that_of_any_tenant():
         (300, 0.1, ON_BUSY_HOST, "fail"),
     ],
 )
-def test_sends_held_up_for_long_spoil_no_answers_within_the_sla_where_there_is_no_quiet(
+def test_on_a_busy_host_late_sends_do_not_discard_responses_within_the_sla(
     latency_ms, cpu, tolerance, found
 ):
     part = sent_late(requests(latency_ms=latency_ms), 40)
@@ -350,7 +350,7 @@ def test_a_tenant_whose_client_was_punctual_is_not_told_that_it_was_held_up():
     assert "of another tenant" in reasons[1] and "held" not in reasons[1]
 
 
-def test_a_time_out_that_a_frozen_client_explains_is_not_held_against_the_server():
+def test_a_time_out_that_a_frozen_client_explains_does_not_fail_the_server():
     part = sent_late(requests(latency_ms=6000), lag_ms=5000)
     timeouts = replace(part, status=np.full(len(part), Status.TIMEOUT, np.uint8))
     refused = replace(part, status=np.full(len(part), Status.REFUSED, np.uint8))

@@ -1,11 +1,11 @@
-"""What is said of tables, and which sentences the code of an answer has."""
+"""The conclusions on tables, and which sentences the code of a conclusion has."""
 
 import ast
 import re
 from pathlib import Path
 
 from perseus.host import parquet
-from perseus.report.answers import answers
+from perseus.report.conclusions import conclusions
 from perseus.results.tables import TABLES, module_of
 
 
@@ -19,9 +19,9 @@ def tables_of(rows):
     return made
 
 
-def said(tables):
+def sentences_of(tables):
     """All that is answered, as one text; what is summed up, too."""
-    each = [part for answer in answers(tables) for part in (answer, *answer.parts)]
+    each = [part for conclusion in conclusions(tables) for part in (conclusion, *conclusion.parts)]
     return " ".join(text for part in each for text in (part.headline, *part.sentences))
 
 
@@ -49,8 +49,8 @@ def fragments(module):
 
 def stands_only_where_true(sentence, true, false):
     """A sentence, tables that make it true, and tables that make it false."""
-    assert sentence in said(true), said(true)
-    assert sentence not in said(false), said(false)
+    assert sentence in sentences_of(true), sentences_of(true)
+    assert sentence not in sentences_of(false), sentences_of(false)
 
 
 def without_case(module, cases):
@@ -63,4 +63,4 @@ def without_case(module, cases):
 def shows_nothing_missing(cases):
     """No number that is not there has been written as one."""
     for tables in (each for pair in cases.values() for each in pair):
-        assert not re.search(r"\b(nan|None|inf|NaT)\b", said(tables))
+        assert not re.search(r"\b(nan|None|inf|NaT)\b", sentences_of(tables))

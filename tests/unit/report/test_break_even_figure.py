@@ -43,7 +43,7 @@ def test_demands_are_shaded_where_the_table_says_that_sharing_pays(gain, between
 
 @pytest.mark.parametrize("name", ["break_even", "speed"])
 def test_servers_without_room_are_counted(name, tmp_path):
-    count = break_even.MOST_SERVERS + 2
+    count = break_even.MAX_SERVERS + 2
     results = results_of((1.25,) * count, np.linspace(1, 2, count), (1,) * count, tmp_path)
-    said = figure_of(name, results).get_supxlabel()
-    assert said == f"2 more servers in {name}.csv"
+    text = figure_of(name, results).get_supxlabel()
+    assert text == f"2 more servers in {name}.csv"

@@ -84,7 +84,7 @@ def test_utilisation_is_that_of_server_and_client_in_each_repeat(tmp_path, monke
         "client, r2",
     ]
     assert set(chart.series[1].y) == {0.05} and len(chart.series[0].x) == 75
-    monkeypatch.setattr(evidence, "MOST_SAMPLES", 200)
+    monkeypatch.setattr(evidence, "MAX_SAMPLES", 200)
     fewer = read_samples(records)
     assert sum(map(len, fewer.values())) <= 200
     assert fewer[first]["value"].mean() == pytest.approx(samples[first]["value"].mean(), rel=0.05)
@@ -122,7 +122,7 @@ DRAWN = """
       names,
       drawn: place.querySelectorAll(".uplot canvas").length,
       hidden: place.querySelectorAll(".u-series.u-off").length,
-      said: await hovered(place, view),
+      texts: await hovered(place, view),
       csv: link.hidden ? "" : await (await view.fetch(link.href)).text(),
       file: link.download,
     });
@@ -148,12 +148,12 @@ def test_each_picture_is_drawn_when_it_is_seen_and_offers_its_points_as_csv(tmp_
     for each in by_id.values():
         assert (each["drawn"], each["hidden"]) == (1, 1)
         assert each["csv"].startswith('series,point,"') and each["csv"].count("\n") >= 1
-        assert all(text != "--" for text in each["said"]) and any(map(str.strip, each["said"]))
+        assert all(text != "--" for text in each["texts"]) and any(map(str.strip, each["texts"]))
         assert each["file"] == f"{each['id'].removeprefix('chart-')}.csv"
     costs = by_id["chart-cost-over-demand-1"]
     assert costs["names"][1:] == ["cpu1, dedicated", "cpu1, sharing allowed"]
     points = costs["csv"].splitlines()[1:]
     assert len(points) == len(frames["break_even"])
-    assert all(float(said) > 0 for said in costs["said"])  # both options at once
+    assert all(float(value) > 0 for value in costs["texts"])  # both options at once
     frontier = by_id["chart-frontier-cpu1.shared"]
     assert '"estimate","resnet18 1 : 1 mobilenet_v3_large",' in frontier["csv"]

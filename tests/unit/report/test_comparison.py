@@ -80,13 +80,13 @@ def test_latencies_that_are_equal_are_counted_each(found):
 
 def test_of_many_rows_the_first_are_shown_and_those_that_differ_come_first(found, monkeypatch):
     whole, rows = text.markdown(found["slower"]), "no difference |"
-    monkeypatch.setattr(text, "MOST_ROWS", 9)
+    monkeypatch.setattr(text, "MAX_ROWS", 9)
     summary = text.markdown(found["slower"])
     assert summary.count("| **worse** |") == whole.count("| **worse** |") == 8
     assert summary.count(rows) == 1 < whole.count(rows) == 5
     assert "The first 9 of 13; all of them are in comparison.csv." in summary
     assert "The first 9 of" not in whole
-    monkeypatch.setattr(text, "MOST_ROWS", 0)
+    monkeypatch.setattr(text, "MAX_ROWS", 0)
     assert "## Not compared\n\n\nThe first 0 of 1; all" in text.markdown(found["slower"])
 
 
@@ -164,28 +164,28 @@ def test_an_unknown_noise_is_said(sources):
 def test_intervals_of_repeats_in_tables_are_no_unknown_noise(sources):
     told = {"records": (), "without_records": "it has not all of its records"}
     base, new = (replace(sources[name], **told) for name in ("base", "slower"))
-    said = sentences.noise(compare(base, new, 200))
-    assert "the variation between its repeats" in said and "nothing was repeated" not in said
-    assert "single measurements" not in said
+    text = sentences.noise(compare(base, new, 200))
+    assert "the variation between its repeats" in text and "nothing was repeated" not in text
+    assert "single measurements" not in text
     peaks = base.tables["peaks"]
     once = peaks.assign(repeats_used=peaks["repeats_used"].where(peaks["kind"] == "mix", 1))
     mixed = replace(base, tables={**base.tables, "peaks": once})
-    said = sentences.noise(compare(mixed, new, 200))
-    assert "single measurements and of p95 allow for the usual changes in a host's speed." in said
+    text = sentences.noise(compare(mixed, new, 200))
+    assert "single measurements and of p95 allow for the usual changes in a host's speed." in text
 
 
 def test_the_noise_of_the_quietest_and_of_the_noisiest_server_is_said(found):
     deviations = {"a": np.full(3, 0.02), "b": np.full(3, 0.01), "c": np.full(3, 0.08)}
     noise = replace(found["slower"].noise, deviations=deviations)
-    said = sentences.noise(replace(found["slower"], noise=noise))
-    assert "the variation between repeats: 1.0 % to 8.0 %, by server." in said
+    text = sentences.noise(replace(found["slower"], noise=noise))
+    assert "the variation between repeats: 1.0 % to 8.0 %, by server." in text
 
 
 def test_a_change_is_signed_and_an_open_end_said():
     assert sentences.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
     for low, high in ((0.0, np.inf), (0.08, 2800.0)):
-        said = sentences.change(Interval(0.9, low, high))
-        assert said == "\N{MINUS SIGN}10 % (no bound to no bound)"
+        text = sentences.change(Interval(0.9, low, high))
+        assert text == "\N{MINUS SIGN}10 % (no bound to no bound)"
     # The end that a verdict rests on is always said.
     assert sentences.change(Interval(20.0, 1.8, 30.0)) == "+1900 % (+80 % to +2900 %)"
     assert sentences.change(Interval(0.05, 0.04, 0.6)).endswith("to \N{MINUS SIGN}40 %)")
@@ -228,18 +228,18 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 def test_the_page_answers_in_one_sentence(found, sources):
     same = compare(sources["base"], sources["base"], 200)
     slower = "8 of 13 compared values got worse; the others show no difference."
-    assert sentences.answer(found["slower"]) == slower
+    assert sentences.conclusion(found["slower"]) == slower
     assert re.fullmatch(
-        r"None of \d+ compared values shows a difference .*", sentences.answer(same)
+        r"None of \d+ compared values shows a difference .*", sentences.conclusion(same)
     )
     nothing = replace(same, judged=())
-    assert sentences.answer(nothing) == "Nothing in these two studies can be compared."
+    assert sentences.conclusion(nothing) == "Nothing in these two studies can be compared."
     faster = compare(sources["slower"], sources["base"], 200)
-    assert re.fullmatch(r"\d of \d+ compared values got better; .*", sentences.answer(faster))
+    assert re.fullmatch(r"\d of \d+ compared values got better; .*", sentences.conclusion(faster))
     both = replace(same, judged=(*found["slower"].judged, *faster.judged))
-    assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", sentences.answer(both))
+    assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", sentences.conclusion(both))
     for each in (found["slower"], same, nothing, faster, both):
-        assert headline.word_count(sentences.answer(each)) <= headline.MOST_WORDS
+        assert headline.word_count(sentences.conclusion(each)) <= headline.MAX_WORDS
 
 
 def test_the_page_has_key_figures_a_picture_to_look_into_and_every_value(found):

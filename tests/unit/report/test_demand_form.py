@@ -11,7 +11,7 @@ import synthetic_files
 import yaml
 
 from perseus.report import page as report_page
-from perseus.report.demand_form import MOST_SLIDERS, demand_form
+from perseus.report.demand_form import MAX_SLIDERS, demand_form
 from perseus.report.headline import sure, usd
 from perseus.report.numbers import percent, significant
 from perseus.results.fleets import plans as of_plans
@@ -88,7 +88,7 @@ def form_of(rps, **more):
 
 @browser.needs_chromium
 def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, monkeypatch):
-    monkeypatch.setattr(of_plans, "MOST_RESAMPLED", 0)  # how sure they are is another test
+    monkeypatch.setattr(of_plans, "MAX_RESAMPLED", 0)  # how sure they are is another test
     results, _ = study
     rng = np.random.default_rng(1)
     demands, planned = [], []
@@ -108,14 +108,14 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
         demand = synthetic.demand(rps, **settings, servers=("cpu1", "cpu2"))
         planned.append({p.strategy: p for p in plans(results.operating_points, demand)})
     differing = with_spot = 0
-    for said, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
-        for card, strategy in zip(said["cards"], (SHARING, DEDICATED), strict=False):
+    for shown, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
+        for card, strategy in zip(shown["cards"], (SHARING, DEDICATED), strict=False):
             one = plan[strategy]
             count = f"{one.servers} server{'' if one.servers == 1 else 's'}"
             assert f"{usd(one.usd_per_month)} a month{count}" in card
         differing += plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
-        assert sum(int(row[0]) for row in said["rows"]) == plan[SHARING].servers
-        with_spot += any("spot" in row[1] for row in said["rows"])
+        assert sum(int(row[0]) for row in shown["rows"]) == plan[SHARING].servers
+        with_spot += any("spot" in row[1] for row in shown["rows"])
     assert differing > 10  # sharing pays at many of them
     assert 10 < with_spot < 40
 
@@ -140,8 +140,8 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
     row = frames["fleets"].set_index("strategy").loc[SHARING]
     low, high = (percent(row[f"saving_if_known_{end}"]) for end in ("low", "high"))
     assert 0.02 < row["probability_of_saving"] < 0.98
-    said = f"95 % interval {low} to {high}; {sure(row['probability_of_saving'])} to save"
-    assert found[2].replace("\N{NO-BREAK SPACE}", " ").endswith(said)
+    text = f"95 % interval {low} to {high}; {sure(row['probability_of_saving'])} to save"
+    assert found[2].replace("\N{NO-BREAK SPACE}", " ").endswith(text)
 
 
 @browser.needs_chromium
@@ -263,12 +263,12 @@ def test_the_form_begins_with_the_demand_of_the_study(tmp_path):
 
 
 def test_more_models_than_sliders_are_rows_of_a_table():
-    models = {f"m{i}": 30.0 + i for i in range(MOST_SLIDERS + 1)}
+    models = {f"m{i}": 30.0 + i for i in range(MAX_SLIDERS + 1)}
     made = synthetic.records(synthetic.Truth(models, repeats=1), mixes=(), holds=())
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
     shown = report_page.render(frames, {}, synthetic.loaded(made))
     assert '<input type="range"' not in shown
-    assert len(re.findall(r'name="rps\.m\d"', shown)) == MOST_SLIDERS + 1
+    assert len(re.findall(r'name="rps\.m\d"', shown)) == MAX_SLIDERS + 1
 
 
 def test_names_cannot_leave_the_data_of_the_form():

@@ -14,7 +14,7 @@ from perseus.report import configuration, evidence, links, main_tables
 from perseus.report import page as report_page
 from perseus.report.evidence import PageEvidence
 from perseus.report.figure_data import FigureData
-from perseus.report.shown_tables import BELOW, MOST_ROWS
+from perseus.report.shown_tables import BELOW, MAX_ROWS
 from perseus.results import tables
 from perseus.results.study_results import StudyResults
 from perseus.study.demand import Demand, ModelDemand
@@ -85,13 +85,13 @@ def test_what_one_server_carries_says_how_to_plan_by_it():
 
 
 def behind(page):
-    """The ids that the answers lead to."""
-    said = page.split('<section id="findings"')[1].split("</section>")[0]
-    return re.findall(r'href="#([^"]+)"', said)
+    """The ids that the conclusions lead to."""
+    section = page.split('<section id="conclusions"')[1].split("</section>")[0]
+    return re.findall(r'href="#([^"]+)"', section)
 
 
 @pytest.mark.parametrize("rps", [None, 3.0])
-def test_answers_lead_to_the_numbers_behind_them(rps):
+def test_conclusions_lead_to_the_numbers_behind_them(rps):
     models = synthetic.TRUTH.capacities
     asked = synthetic.demand(dict.fromkeys(models, rps)) if rps else None
     made = synthetic.records(mixes=[(1, 1), (2, 1)], holds=())
@@ -120,13 +120,13 @@ def test_a_recommendation_leads_to_its_table():
 def test_of_many_load_lines_or_those_that_the_page_leaves_out_all_are_behind():
     peaks = pd.DataFrame({"mix": "a", "scenario": "cpu1.a", "load_line": "peak"}, range(400))
     assert links.to_lines(peaks.iloc[:2]) == (links.Link("a", "line-cpu1.a.peak"),) * 2
-    for some in (peaks.iloc[:20], peaks.iloc[MOST_ROWS - 1 : MOST_ROWS + 1]):
+    for some in (peaks.iloc[:20], peaks.iloc[MAX_ROWS - 1 : MAX_ROWS + 1]):
         assert links.to_lines(some) == (links.Link("Peaks", "peaks"),)
 
 
 def test_of_more_windows_than_a_page_holds_the_decisive_ones_are_shown(tmp_path, monkeypatch):
     frames, found = of(synthetic.records(mixes=[(1, 1)], holds=()), tmp_path)
-    monkeypatch.setattr(evidence, "MOST_WINDOWS", 50)
+    monkeypatch.setattr(evidence, "MAX_WINDOWS", 50)
     sections = list(found.sections())
     assert all(len(cell.windows) == 2 < cell.all_windows for cell in sections)
     links = {entry.link for row in table(frames, found, "Peaks").rows for entry in row}
@@ -135,7 +135,7 @@ def test_of_more_windows_than_a_page_holds_the_decisive_ones_are_shown(tmp_path,
 
 
 def test_of_more_cells_than_a_page_holds_the_others_have_no_section(tmp_path, monkeypatch):
-    monkeypatch.setattr(evidence, "MOST_CELLS", 2)
+    monkeypatch.setattr(evidence, "MAX_CELLS", 2)
     frames, found = of(synthetic.records(mixes=[(1, 1)], holds=()), tmp_path)
     assert [cell.name for cell in found.sections()] == list(found.records)[:2]
     _, *others = table(frames, found, "Peaks").rows
@@ -147,10 +147,10 @@ def test_of_more_cells_than_a_page_holds_the_others_have_no_section(tmp_path, mo
 def test_long_tables_end_and_say_where_the_rest_is():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
-    frames["peaks"] = frames["peaks"].loc[np.repeat(0, MOST_ROWS + 5)]
+    frames["peaks"] = frames["peaks"].loc[np.repeat(0, MAX_ROWS + 5)]
     page = report_page.render(frames, {}, synthetic.loaded(made))
-    said = f"The first {MOST_ROWS} of {MOST_ROWS + 5} rows; all of them: results/synthetic/tables"
-    assert f"{said}/peaks.csv" in page
+    text = f"The first {MAX_ROWS} of {MAX_ROWS + 5} rows; all of them: results/synthetic/tables"
+    assert f"{text}/peaks.csv" in page
 
 
 def test_a_first_failing_rate_below_the_interval_is_explained(tmp_path):

@@ -79,22 +79,22 @@ def test_the_data_are_written_beside_the_figure(failed, tmp_path):
     ElementTree.parse(files[0])
 
 
-@pytest.mark.parametrize("looks", [speed.MOST_VECTORS, speed.MOST_VECTORS + 1])
+@pytest.mark.parametrize("looks", [speed.MAX_VECTORS, speed.MAX_VECTORS + 1])
 def test_the_looks_of_thousands_of_cells_are_an_image(looks, failed, tmp_path):
     minutes = np.arange(looks) / 7
     told = {"server": "cpu1", "cell": "c", "tenant": failed.names[0], "minutes": minutes}
     with style.drawing(STYLE):
         figure = speed.draw(pd.DataFrame(told).assign(speed_rps=1 + minutes % 2), failed, STYLE)
         style.save(figure, STYLE, tmp_path / "speed.svg", tmp_path / "speed.png")
-    assert ("<image" in (tmp_path / "speed.svg").read_text()) == (looks > speed.MOST_VECTORS)
+    assert ("<image" in (tmp_path / "speed.svg").read_text()) == (looks > speed.MAX_VECTORS)
 
 
 def test_there_are_no_empty_panels_but_words(failed):
     drawn = figure_of("latency_ecdf", failed)
     assert all(panel.lines for panel in drawn.axes)
     assert len(drawn.axes) < len(failed.peaks)
-    said = drawn.get_supxlabel()
-    assert said.startswith("Nothing to show of mix 3 : 1 (infeasible)") and "(failed)" in said
+    text = drawn.get_supxlabel()
+    assert text.startswith("Nothing to show of mix 3 : 1 (infeasible)") and "(failed)" in text
 
 
 def test_the_lowest_panel_of_each_column_shows_its_ticks():
@@ -108,7 +108,7 @@ def test_quantities_without_samples_have_no_panels(failed):
     drawn = figure_of("utilisation", failed)
     titles = [panel.get_title(loc="left").partition("\n")[0] for panel in drawn.axes[:2]]
     assert titles == ["CPU (cores)", "memory (GiB)"]
-    assert len(drawn.axes) == 2 * utilisation.MOST_CELLS
+    assert len(drawn.axes) == 2 * utilisation.MAX_CELLS
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_the_mix_of_the_demand_is_called_so():
 def test_a_demand_without_a_dedicated_peak_has_its_row():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     *alone, mix = synthetic.records(truth, mixes=[], holds=(), rate_shares=(0.5, 0.3, 0.2))
-    blocked = synthetic.spoil(mix, "blocked", "a peak was not found") | {"weights": []}
+    blocked = synthetic.with_outcome(mix, "blocked", "a peak was not found") | {"weights": []}
     results = results_of([*alone, blocked])
     (panel,) = figure_of("frontier", results).axes
     assert panel.texts[0].get_text().strip() == "blocked"

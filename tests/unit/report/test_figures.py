@@ -59,7 +59,7 @@ def barren(tmp_path_factory):
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     alone, shared = ("infeasible", "too slow"), ("blocked", "no dedicated peaks")
     made = [
-        synthetic.spoil(r, *(shared if len(r["cell"]["tenants"]) > 1 else alone))
+        synthetic.with_outcome(r, *(shared if len(r["cell"]["tenants"]) > 1 else alone))
         for r in synthetic.records(truth, mixes=[(1, 1)], holds=())
     ]
     return prepare(tmp_path_factory.mktemp("barren"), made)
@@ -167,8 +167,8 @@ def test_pairs_of_models_that_have_no_map_are_counted():
     ]
     results = FigureData({"operating_points": pd.DataFrame(rows)})
     assert len(cost_map.data(results)) == 6 * cost_map.STEPS**2
-    said = figure_of("cost_map", results).get_supxlabel()
-    assert said == "4 more pairs of models in operating_points.csv"
+    text = figure_of("cost_map", results).get_supxlabel()
+    assert text == "4 more pairs of models in operating_points.csv"
 
 
 @pytest.mark.parametrize("name", ["frontier", "peaks"])
@@ -389,9 +389,11 @@ def test_each_searched_tenant_has_its_rates_and_its_shares_side_by_side():
     absolute, normalised = drawn.axes[:2]
     slow, quick = synthetic.TRUTH.capacities
     assert absolute.get_title(loc="left") == f"cpu1.shared: {slow} beside {quick}"
-    assert normalised.get_xlabel() == "held / dedicated peak"
+    assert normalised.get_xlabel() == "background load / dedicated peak"
     (x, y), *_ = (line.get_data() for line in absolute.lines if len(line.get_xdata()) == 4)
-    assert list(x) == sorted(x) and all(np.diff(y) < 0)  # the more is held, the less is left
+    assert list(x) == sorted(x) and all(
+        np.diff(y) < 0
+    )  # the more background load, the lower the peak
     straight = normalised.lines[0]
     assert list(straight.get_xdata()) == [0, 1] and list(straight.get_ydata()) == [1, 0]
 
@@ -413,17 +415,17 @@ def entries(drawn):
 
 
 def test_a_search_without_an_estimate_has_words_where_its_point_would_be():
-    def spoil(made):
+    def without_estimate(made):
         for i, record in enumerate(made):
             if record["cell"]["run"]["name"].endswith("-75"):
-                made[i] = synthetic.spoil(record, "infeasible", "too slow")
+                made[i] = synthetic.with_outcome(record, "infeasible", "too slow")
 
-    drawn = beside(spoil)
+    drawn = beside(without_estimate)
     for panel in drawn.axes:
         assert [text.get_text() for text in panel.texts] == ["infeasible"]
     nothing = beside(
         lambda made: made.__setitem__(
-            slice(None), [synthetic.spoil(r, "blocked", "no peaks") for r in made]
+            slice(None), [synthetic.with_outcome(r, "blocked", "no peaks") for r in made]
         )
     )
     assert len(nothing.axes[0].texts) == 3
@@ -492,7 +494,7 @@ def test_energy_that_is_not_known_of_all_decides_nothing():
 
 
 def test_of_many_models_on_many_servers_those_are_shown_that_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(module_of("servers"), "MOST_ROWS", 25)
+    monkeypatch.setattr(module_of("servers"), "MAX_ROWS", 25)
     data, _ = on_servers([None] * 10)
     crowd = figure_of("servers", data)
     assert crowd.get_supxlabel() == "10 more servers, models and mixes in costs.csv"
@@ -573,19 +575,19 @@ def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(st
         assert len(drawn.axes[0].lines) == (8 if cell == soaked else 0)
 
 
-def test_what_a_soak_left_unanswered_is_drawn(study, tmp_path):
+def test_failed_requests_of_a_soak_are_drawn(study, tmp_path):
     cell = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(cell, 0.3, first=40)
+    synthetic_files.fail_requests(cell, 0.3, first=40)
     results = FigureData(frames_with(study, [cell], "soak"), (cell,))
     drawn = figure_of("soak", results)
-    latency, _, _, unanswered = drawn.axes
+    latency, _, _, failed = drawn.axes
     # of each tenant's percentile the windows that are infinite, along the upper edge
     marked = [line for line in latency.lines if line.get_marker() == "^"]
     assert [len(line.get_xdata()) for line in marked] == [20, 20]
     assert {y for line in marked for y in line.get_ydata()} == {1.0}
     assert "infinite" in [text.get_text() for text in drawn.legends[0].get_texts()]
-    assert unanswered.get_ylabel() == "unanswered (%)"
-    assert [max(line.get_ydata()) for line in unanswered.lines[::2]] == pytest.approx(
+    assert failed.get_ylabel() == "failed requests (%)"
+    assert [max(line.get_ydata()) for line in failed.lines[::2]] == pytest.approx(
         [30.0, 30.0], rel=0.01
     )
     values = data_of("soak", results)
@@ -623,5 +625,5 @@ def test_a_knee_is_marked_where_levels_lie_around_it(study, tmp_path, answered_r
     for star in stars:
         (x,), (y,) = star.get_data()
         assert 38 < x < 66 and y > 0
-    (said,) = (text.get_text() for text in drawn.axes[1].texts)
-    assert said.startswith("knee\n") == marked
+    (message,) = (text.get_text() for text in drawn.axes[1].texts)
+    assert message.startswith("knee\n") == marked

@@ -36,8 +36,8 @@ from test_sentences import (
 
 from perseus.report import headline as headlines
 from perseus.report import page as report_page
-from perseus.report.headline import MOST_WORDS, headline, word_count
-from perseus.report.key_figures import MOST_CARDS, Card, cards
+from perseus.report.headline import MAX_WORDS, headline, word_count
+from perseus.report.key_figures import MAX_CARDS, Card, cards
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
@@ -112,11 +112,11 @@ HEADLINES = {
         without("savings"),
         SURE,
     ),
-    "The study has findings on other questions, each with its evidence below.": (
+    "The study has conclusions on other questions, each with its evidence below.": (
         {
             **without("savings"),
             "peaks": SURE["peaks"].iloc[:0],
-            "recommendations": taken(setting=" ".join(["many"] * MOST_WORDS))["recommendations"],
+            "recommendations": taken(setting=" ".join(["many"] * MAX_WORDS))["recommendations"],
         },
         taken(),
     ),
@@ -128,9 +128,9 @@ HEADLINES = {
 
 
 @pytest.mark.parametrize("text", HEADLINES)
-def test_the_answer_is_one_sentence_of_twenty_words_that_is_true(text):
+def test_the_conclusion_is_one_sentence_of_twenty_words_that_is_true(text):
     true, false = HEADLINES[text]
-    assert headline(true).text == text and word_count(text) <= MOST_WORDS
+    assert headline(true).text == text and word_count(text) <= MAX_WORDS
     assert headline(false).text != text
 
 
@@ -138,7 +138,7 @@ def test_every_headline_of_the_code_has_a_case():
     assert without_case(headlines, HEADLINES) == []
 
 
-def test_what_copies_of_one_model_save_is_no_answer_on_sharing():
+def test_what_copies_of_one_model_save_is_no_conclusion_on_sharing():
     (true, _) = OF_COPIES["On full servers b and 2 copies of a should share: it saves about 20 %"]
     assert "sharing saves 20 %" in headline(true).text
     only_copies = study(savings({"models": "a + a"}))
@@ -153,7 +153,7 @@ def test_a_study_of_another_kind_begins_with_what_it_found(kind, tmp_path):
         name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
     }
     found = headline(tables)
-    assert word_count(found.text) <= MOST_WORDS and "did not succeed" not in found.text
+    assert word_count(found.text) <= MAX_WORDS and "did not succeed" not in found.text
 
 
 def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():
@@ -190,10 +190,10 @@ def test_models_without_a_price_have_what_full_servers_save_and_the_evidence():
     more = [dict(row) for row in SURE["peaks"].iloc[:1].to_dict("records")]
     many = study(peaks=[more[0] | {"models": "c", "mix": "c", "estimate_rps": 7.0}])
     assert cards(many, 9)[0] == Card("Models alone", "7.00 to 100", "requests/s", "3 models")
-    assert len(cards(many, 9)) <= MOST_CARDS
+    assert len(cards(many, 9)) <= MAX_CARDS
 
 
-def test_the_first_screen_has_the_answer_the_key_figures_and_one_picture():
+def test_the_first_screen_has_the_conclusion_the_key_figures_and_one_picture():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
@@ -203,13 +203,13 @@ def test_the_first_screen_has_the_answer_the_key_figures_and_one_picture():
     first, rest = page.split("</header>")
     assert re.findall(r'<figure id="([\w-]+)"', first) == ["figure-frontier"]
     assert re.findall(r'<figure id="([\w-]+)"', rest) == ["figure-peaks", "figure-costs"]
-    assert first.count("<h1>") == 1 and 3 <= first.count("<dt>") <= MOST_CARDS
+    assert first.count("<h1>") == 1 and 3 <= first.count("<dt>") <= MAX_CARDS
     assert "<p>" not in first and "<table" not in page.split("<body>")[1].split("</header>")[0]
     without_frontier = report_page.render(frames, {"peaks": svg}, synthetic.loaded(made))
     assert 'id="figure-peaks"' in without_frontier.split("</header>")[0]
 
 
-def test_a_study_without_peaks_has_no_picture_beside_its_answer():
+def test_a_study_without_peaks_has_no_picture_beside_its_conclusion():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     page = report_page.render(frames, {}, synthetic.loaded(made))

@@ -43,8 +43,8 @@ FILTERED = """
   input.value = "RESNET18 mix-1-1";
   input.dispatchEvent(new Event("input"));
   const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
-  const said = line.querySelector("output").textContent;
-  return { left: rows.map((row) => row.textContent), said };
+  const shown = line.querySelector("output").textContent;
+  return { left: rows.map((row) => row.textContent), shown };
 """
 
 LINKS = """
@@ -158,7 +158,7 @@ def test_what_is_missing_comes_last_in_both_directions(page, tmp_path):
 def test_a_filter_leaves_the_rows_with_all_words_and_says_how_many(page, tmp_path):
     found = browser.look(page, tmp_path, (1100,), FILTERED)["asked"]
     assert len(found["left"]) == 2 and all("mix-1-1" in row for row in found["left"])
-    assert re.fullmatch(r"2 of \d+ rows", found["said"])
+    assert re.fullmatch(r"2 of \d+ rows", found["shown"])
 
 
 def test_every_link_leads_somewhere_and_the_page_can_be_read_aloud(page, tmp_path):

@@ -11,8 +11,8 @@ import synthetic_files
 
 from perseus.host import machine, parquet
 from perseus.report import page as report_page
-from perseus.report.answers import cheapest
-from perseus.report.answers.sharing import answers
+from perseus.report.conclusions import cheapest
+from perseus.report.conclusions.sharing import conclusions
 from perseus.report.hosts import differences
 from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
@@ -40,12 +40,12 @@ def repeated(gain=1.25, repeats=5, **truth):
     return synthetic.Truth(synthetic.TRUTH.capacities, gain, repeats=repeats, **truth)
 
 
-def answer_of(gain, preset="standard", **truth):
-    """The answer of a synthetic study with one mix."""
+def conclusion_of(gain, preset="standard", **truth):
+    """The conclusion of a synthetic study with one mix."""
     truth = repeated(gain, preset=preset, **truth)
     frames = frames_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
-    (answer,) = answers(frames)
-    return answer
+    (conclusion,) = conclusions(frames)
+    return conclusion
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def page():
     return rendered(synthetic.with_failures(synthetic.records(repeated())))
 
 
-def test_it_begins_with_the_answer(page):
+def test_it_begins_with_the_conclusion(page):
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
     assert text.index("should share: it saves about") < text.index("Peaks")
     assert re.search(r"carries 1\.\d\d times what dedicated servers carry", text)
@@ -78,12 +78,14 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     why = "its rates depend on dedicated peaks that were not found: cpu1.a.peak.r1 (unsteady)"
     made = synthetic.records(mixes=[(1, 1)], holds=())
     mixes = [r for r in made if len(r["cell"]["tenants"]) > 1]
-    alone = [synthetic.spoil(r, "unsteady", "it slowed down") for r in made if r not in mixes]
-    made = alone + [synthetic.spoil(r, "blocked", why) for r in mixes]
+    alone = [
+        synthetic.with_outcome(r, "unsteady", "it slowed down") for r in made if r not in mixes
+    ]
+    made = alone + [synthetic.with_outcome(r, "blocked", why) for r in mixes]
     frames = frames_of(made)
     assert set(frames["savings"]["verdict"]) == {"blocked"}
-    (answer,) = answers(frames)
-    assert answer.kind == "unknown" and why in " ".join(answer.sentences)
+    (conclusion,) = conclusions(frames)
+    assert conclusion.kind == "unknown" and why in " ".join(conclusion.sentences)
     assert "infeasible" not in rendered(made)
 
 
@@ -147,18 +149,18 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
     results = StudyResults.read(synthetic.TASK, cells, [])
     noisy = {name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()}
     floor = percent(noisy["savings"]["noise_floor"].iloc[0])
-    (answer,) = answers(noisy)
-    (said,) = (each for each in answer.sentences if "noise" in each)
-    assert said.startswith(f"Differences below {floor} are this host's noise")
-    assert said.endswith(": this one may be.")
+    (conclusion,) = conclusions(noisy)
+    (message,) = (each for each in conclusion.sentences if "noise" in each)
+    assert message.startswith(f"Differences below {floor} are this host's noise")
+    assert message.endswith(": this one may be.")
     page = report_page.render(noisy, {}, synthetic.loaded(made))
     assert f"<td>{floor}</td>" in page.replace("\N{NO-BREAK SPACE}", " ")
     larger = noisy["savings"].assign(noise_floor=0.01)
-    (answer,) = answers(noisy | {"savings": larger})
-    assert not any("this one may be" in each for each in answer.sentences)
+    (conclusion,) = conclusions(noisy | {"savings": larger})
+    assert not any("this one may be" in each for each in conclusion.sentences)
     without = frames_of(made)
-    (answer,) = answers(without)
-    assert not any("noise" in each for each in answer.sentences)
+    (conclusion,) = conclusions(without)
+    assert not any("noise" in each for each in conclusion.sentences)
 
 
 def test_what_preprocessing_costs_is_told_of_the_tenants_that_are_sent_pictures():
@@ -185,19 +187,19 @@ def test_a_ceiling_that_is_too_low_is_refused_and_why():
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("told", "message"),
     [
         ({}, None),
         ({"tells_siblings": False}, "does not tell which CPUs share a physical core"),
         ({"shared_by_server_and_client": [2, 6]}, "share a physical core (CPUs 2, 6)"),
     ],
 )
-def test_it_says_what_is_known_of_physical_cores(told, said):
+def test_it_says_what_is_known_of_physical_cores(told, message):
     made = synthetic.records(mixes=[(1, 1)], holds=())
     for record in made:
         record["host"]["topology"] |= told
     text = " ".join(rendered(made).split()).replace("\n", " ")
-    assert (said in text) if said else ("share a physical core" not in text)
+    assert (message in text) if message else ("share a physical core" not in text)
 
 
 def test_names_cannot_break_the_page():
@@ -209,43 +211,45 @@ def test_names_cannot_break_the_page():
 
 
 def test_a_clear_gain_is_a_yes():
-    answer = answer_of(1.25)
-    assert answer.kind == "yes"
+    conclusion = conclusion_of(1.25)
+    assert conclusion.kind == "yes"
 
 
 def test_a_clear_loss_is_a_no_and_said_as_more_cost():
-    answer = answer_of(0.8)
-    assert answer.kind == "no"
-    assert re.search(r"money: 2\d % more cost \(95 % interval \d+ % to \d+ %;", answer.sentences[0])
-    assert "\N{MINUS SIGN}" not in answer.sentences[0]
+    conclusion = conclusion_of(0.8)
+    assert conclusion.kind == "no"
+    assert re.search(
+        r"money: 2\d % more cost \(95 % interval \d+ % to \d+ %;", conclusion.sentences[0]
+    )
+    assert "\N{MINUS SIGN}" not in conclusion.sentences[0]
 
 
 def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
     made = synthetic.records(repeated(0.8))
     first = next(r["cell"]["run"] for r in made if r["cell"]["run"]["line"] == "mix")
     made = [
-        synthetic.spoil(r, "failed", "the server died") if r["cell"]["run"] == first else r
+        synthetic.with_outcome(r, "failed", "the server died") if r["cell"]["run"] == first else r
         for r in made
     ]
     frames = frames_of(made)
-    (answer,) = answers(frames)
-    assert "every measured mix" not in answer.headline
-    assert re.search(r"of \d mixes \d have an estimate", answer.headline)
-    assert any("There is no estimate for" in s and "died" in s for s in answer.sentences)
+    (conclusion,) = conclusions(frames)
+    assert "every measured mix" not in conclusion.headline
+    assert re.search(r"of \d mixes \d have an estimate", conclusion.headline)
+    assert any("There is no estimate for" in s and "died" in s for s in conclusion.sentences)
 
 
 def test_the_headline_names_the_mixes_that_it_does_not_answer_for():
     made = synthetic.records(repeated())
     made = [
-        synthetic.spoil(r, "failed", "the server died")
+        synthetic.with_outcome(r, "failed", "the server died")
         if r["cell"]["run"]["name"] == "mix-3-1"
         else r
         for r in made
     ]
     frames = frames_of(made)
-    (answer,) = answers(frames)
-    assert "should share: it saves about" in answer.headline
-    assert answer.headline.endswith("(no estimate for resnet18 3 : 1 mobilenet_v3_large)")
+    (conclusion,) = conclusions(frames)
+    assert "should share: it saves about" in conclusion.headline
+    assert conclusion.headline.endswith("(no estimate for resnet18 3 : 1 mobilenet_v3_large)")
 
 
 @pytest.mark.parametrize(
@@ -259,28 +263,30 @@ def test_mixes_that_were_measured_are_never_not_known(outcomes, words):
     made = []
     for record in synthetic.records(mixes=[(1, 1)], holds=()):
         outcome = outcomes[record["cell"]["run"]["line"]]
-        made.append(record if outcome == "ok" else synthetic.spoil(record, outcome, "for a reason"))
+        made.append(
+            record if outcome == "ok" else synthetic.with_outcome(record, outcome, "for a reason")
+        )
     frames = frames_of(made)
-    (answer,) = answers(frames)
-    assert words in answer.headline and "not known" not in answer.headline
-    assert any("for a reason" in sentence for sentence in answer.sentences)
+    (conclusion,) = conclusions(frames)
+    assert words in conclusion.headline and "not known" not in conclusion.headline
+    assert any("for a reason" in sentence for sentence in conclusion.sentences)
 
 
 def test_no_difference_is_called_unclear():
-    answer = answer_of(1.0, between=0.0)
-    assert answer.kind == "unclear"
+    conclusion = conclusion_of(1.0, between=0.0)
+    assert conclusion.kind == "unclear"
     within = r"sharing \w+ and \w+ saves at most [\d.]+ % and costs at most [\d.]+ % more$"
-    assert re.search(within, answer.headline)
-    assert any("interval contains 0" in sentence for sentence in answer.sentences)
+    assert re.search(within, conclusion.headline)
+    assert any("interval contains 0" in sentence for sentence in conclusion.sentences)
 
 
 def test_a_single_quick_run_is_called_so():
-    answer = answer_of(1.25, preset="quick", repeats=1)
-    assert answer.headline.endswith("(one run each: repeat to be sure)")
-    sentences = " ".join(answer.sentences)
+    conclusion = conclusion_of(1.25, preset="quick", repeats=1)
+    assert conclusion.headline.endswith("(one run each: repeat to be sure)")
+    sentences = " ".join(conclusion.sentences)
     assert "comes from one run" in sentences
     assert "for trying a configuration" in sentences
-    assert "comes from one run" not in " ".join(answer_of(1.25, repeats=2).sentences)
+    assert "comes from one run" not in " ".join(conclusion_of(1.25, repeats=2).sentences)
 
 
 def test_a_scenario_of_the_preset_smoke_is_no_measurement_beside_one_that_is():
@@ -290,7 +296,7 @@ def test_a_scenario_of_the_preset_smoke_is_no_measurement_beside_one_that_is():
     for name in ("peaks", "savings"):
         mine = frames[name]["preset"] == "quick"
         frames[name].loc[mine, "preset"] = smoke["preset"]
-    first, second = answers(frames)
+    first, second = conclusions(frames)
     assert first.headline.startswith("Not a measurement of cpu1.shared: the preset smoke")
     assert second.kind != "unknown" and "resnet18" in second.headline
 
@@ -298,9 +304,9 @@ def test_a_scenario_of_the_preset_smoke_is_no_measurement_beside_one_that_is():
 def test_the_caveat_of_a_preset_is_of_its_scenario_and_each_preset_is_told():
     made = synthetic.with_two_presets()
     frames = frames_of(made)
-    quick, standard = answers(frames)
-    for answer, is_quick in ((quick, True), (standard, False)):
-        assert ("for trying a configuration" in " ".join(answer.sentences)) == is_quick
+    quick, standard = conclusions(frames)
+    for conclusion, is_quick in ((quick, True), (standard, False)):
+        assert ("for trying a configuration" in " ".join(conclusion.sentences)) == is_quick
     text = " ".join(rendered(made).split())
     assert "Preset quick (of cpu1.resnet18, cpu1.mobilenet_v3_large, cpu1.shared). The" in text
     assert "Preset standard (of cpu1.resnet18, cpu1.mobilenet_v3_large, cpu1.sure). The" in text
@@ -330,7 +336,7 @@ def test_warnings_of_cells_stand_before_the_findings():
     made[0]["warnings"] = ["resnet18 answered 551 requests/s, and <that> is too fast"]
     page = rendered(made)
     warning = page.index("resnet18 answered 551 requests/s, and &lt;that&gt; is too fast.")
-    assert page.index("<h1>") < warning < page.index('id="findings"')
+    assert page.index("<h1>") < warning < page.index('id="conclusions"')
     assert "more cells have warnings" not in page
     for record in made:
         record["warnings"] = ["it is too fast"]
@@ -350,7 +356,7 @@ def test_what_recorded_requests_were_read_as_is_told_by_study_and_cell():
 
 def test_two_repeats_that_agree_do_not_settle_a_fifth():
     """Hosts that wander by 20 % agree that well by chance, now and then."""
-    assert answer_of(1.25, repeats=2).kind == "unclear"
+    assert conclusion_of(1.25, repeats=2).kind == "unclear"
 
 
 @pytest.mark.parametrize(
@@ -359,12 +365,12 @@ def test_two_repeats_that_agree_do_not_settle_a_fifth():
 def test_survivors_are_told_as_such(outcome, ends):
     made = synthetic.records(repeated(), mixes=[(1, 1)], holds=())
     frames = frames_of(synthetic.with_lost(made, "mix-1-1", outcome))
-    (answer,) = answers(frames)
-    assert (answer.kind == "unclear") == (outcome == "infeasible")
-    assert re.search(rf"interval ([^)]* )?{ends} [^;]*\)", answer.sentences[0])
-    assert not re.search(r"\b(nan|inf)\b", " ".join(answer.sentences))
+    (conclusion,) = conclusions(frames)
+    assert (conclusion.kind == "unclear") == (outcome == "infeasible")
+    assert re.search(rf"interval ([^)]* )?{ends} [^;]*\)", conclusion.sentences[0])
+    assert not re.search(r"\b(nan|inf)\b", " ".join(conclusion.sentences))
     assert any("only 4 of 5 repeats found a limit (repeat 2: it was lost)" in s
-               for s in answer.sentences)  # fmt: skip
+               for s in conclusion.sentences)  # fmt: skip
     shown = without_scripts(rendered(synthetic.with_lost(made, "mix-1-1", outcome)))
     assert "4 of 5" in shown and not re.search(r"\b(nan|inf)\b", shown)
 
@@ -372,12 +378,12 @@ def test_survivors_are_told_as_such(outcome, ends):
 def test_a_saving_that_is_only_the_best_of_many_is_a_perhaps():
     frames = frames_of(synthetic.records())
     savings = frames["savings"].assign(ci_low=0.01, ci_simultaneous_low=-0.01)
-    answer = answers(frames | {"savings": savings})[0]
-    assert answer.kind == "perhaps"
+    conclusion = conclusions(frames | {"savings": savings})[0]
+    assert conclusion.kind == "perhaps"
 
 
 def test_nothing_known_gives_the_reasons():
-    made = [synthetic.spoil(r, "failed", "the server died") for r in synthetic.records()]
+    made = [synthetic.with_outcome(r, "failed", "the server died") for r in synthetic.records()]
     page = rendered(made)
     assert "is not known" in page
     assert "the server died" in page
@@ -398,8 +404,8 @@ def test_a_study_without_prices_says_so_once():
     assert not any(len(tables[name]) for name in ("costs", "operating_points", "break_even"))
     frames = {name: table.to_pandas() for name, table in tables.items()}
     found = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
-    said = "No server of this study has a price, so the report has no costs."
-    assert found.count(said) == 1 and "USD" not in found
+    text = "No server of this study has a price, so the report has no costs."
+    assert found.count(text) == 1 and "USD" not in found
 
 
 def test_of_several_servers_the_cheapest_is_named():
@@ -407,8 +413,8 @@ def test_of_several_servers_the_cheapest_is_named():
     dear = costs.assign(
         server="gpu1", usd_per_million_inferences=9 * costs["usd_per_million_inferences"]
     )
-    (answer,) = cheapest.answers({"costs": pd.concat([dear, costs])})
-    assert answer.sentences[0].startswith("resnet18: cpu1 at 0.4")
+    (conclusion,) = cheapest.conclusions({"costs": pd.concat([dear, costs])})
+    assert conclusion.sentences[0].startswith("resnet18: cpu1 at 0.4")
 
 
 def other_host(record, **facts):

@@ -12,7 +12,7 @@ from drawn import STYLE, figure_of
 from matplotlib.collections import PathCollection
 
 from perseus.report import page as report_page
-from perseus.report.answers.recommended import answers
+from perseus.report.conclusions.recommended import conclusions
 from perseus.report.figure_data import FigureData
 from perseus.report.style import drawing
 
@@ -48,17 +48,17 @@ def test_the_report_begins_with_what_to_take(frames, made):
     assert not re.search(r"\b(nan|inf|None)\b", text)
 
 
-def test_an_answer_is_as_sure_as_its_verdict(frames):
-    kinds = [answer.kind for answer in answers(frames)]
+def test_a_conclusion_is_as_sure_as_its_verdict(frames):
+    kinds = [conclusion.kind for conclusion in conclusions(frames)]
     assert kinds == ["yes"] * 3
     close = frames["recommendations"].assign(verdict="too close to tell")
-    (first, *_) = answers({"recommendations": close})
+    (first, *_) = conclusions({"recommendations": close})
     assert first.kind == "unclear" and first.headline.endswith(", but the data do not confirm it")
     nothing = frames["recommendations"].assign(verdict="none", setting=None)
-    (first, *_) = answers({"recommendations": nothing})
+    (first, *_) = conclusions({"recommendations": nothing})
     assert (first.kind, first.headline) == ("no", "resnet18: no setting is to be recommended")
     smoke = frames["recommendations"].assign(preset="smoke")
-    assert list(answers({"recommendations": smoke})) == []
+    assert list(conclusions({"recommendations": smoke})) == []
 
 
 def test_a_study_without_a_grid_does_not_speak_of_it():
@@ -103,7 +103,9 @@ def test_the_figure_has_a_mark_for_each_setting_and_a_ring_around_the_cheapest(f
 
 
 def test_the_figure_says_where_nothing_was_certified():
-    made = [synthetic.spoil(r, "failed", "the server died") for r in synthetic.grid_records()]
+    made = [
+        synthetic.with_outcome(r, "failed", "the server died") for r in synthetic.grid_records()
+    ]
     for axes in drawn(frames_of(made)).axes:
         assert [text.get_text() for text in axes.texts] == ["no setting has a certified rate"]
 

@@ -159,7 +159,7 @@ def servers_of_pairs(count, lost=()):
     for i in range(count):
         found = synthetic.records(truth, seed=i, mixes=mixes if lost else [(1, 1)])
         found = [
-            synthetic.spoil(record, "infeasible", "too slow")
+            synthetic.with_outcome(record, "infeasible", "too slow")
             if record["cell"]["run"]["name"] in lost
             else record
             for record in found
@@ -180,8 +180,8 @@ def test_words_beside_points_stay_in_their_plane():
 def test_load_lines_without_an_estimate_are_counted_where_they_are_many():
     lost = [f"mix-{n}-1" for n in range(2, 12)]
     (panel,) = figure_of("frontier", servers_of_pairs(1, lost)).axes
-    (said,) = (t.get_text() for t in panel.texts if t.get_text().startswith("no estimate"))
-    assert said.endswith("\n4 more") and said.count("infeasible") == 6
+    (message,) = (t.get_text() for t in panel.texts if t.get_text().startswith("no estimate"))
+    assert message.endswith("\n4 more") and message.count("infeasible") == 6
 
 
 def test_the_title_stands_above_the_names_of_many_tenants():
@@ -200,9 +200,9 @@ def test_the_title_stands_above_the_names_of_many_tenants():
 
 
 def test_the_legend_of_frontiers_names_what_is_drawn(beside_many):
-    for results, said in ((beside_many, False), (servers_of_pairs(1), True)):
+    for results, is_drawn in ((beside_many, False), (servers_of_pairs(1), True)):
         (legend,) = figure_of("frontier", results).legends
-        assert ("first failing" in [text.get_text() for text in legend.get_texts()]) == said
+        assert ("first failing" in [text.get_text() for text in legend.get_texts()]) == is_drawn
 
 
 def grid_of(keys, broken):

@@ -47,11 +47,11 @@ def test_settings_of_a_grid_keep_their_question():
     assert with_scenario_names(tables)["grid"]["mix"].equals(tables["grid"]["mix"])
 
 
-def test_the_terminal_and_the_links_of_answers_tell_them_apart(found, frames, tmp_path):
+def test_the_terminal_and_the_links_of_conclusions_tell_them_apart(found, frames, tmp_path):
     for name, table in found.items():
         parquet.write(table, tmp_path / f"{name}.parquet", tmp_path / f"{name}.csv")
-    said = "\n".join(terminal.lines(tmp_path))
-    assert f"{SHARED} (shared)" in said and f"{SHARED} (sure)" in said
+    text = "\n".join(terminal.lines(tmp_path))
+    assert f"{SHARED} (shared)" in text and f"{SHARED} (sure)" in text
     words = [link.label for link in to_lines(frames["peaks"])]
     assert len(words) > 6 and len(set(words)) == len(words)
 

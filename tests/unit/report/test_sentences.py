@@ -1,16 +1,16 @@
-"""Every sentence of the answer stands where its tables hold it, and does not where they do not."""
+"""Every sentence of a conclusion is there if its tables imply it, and only then."""
 
 import numpy as np
 import pytest
 from sentences import (
-    said,
+    sentences_of,
     shows_nothing_missing,
     stands_only_where_true,
     tables_of,
     without_case,
 )
 
-from perseus.report.answers import QUESTIONS, answers, module_of, sharing
+from perseus.report.conclusions import QUESTIONS, conclusions, module_of, sharing
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.results.tables import TABLES
 from perseus.study.experiments import OTHER_KINDS
@@ -787,8 +787,8 @@ def test_a_tenant_without_load_in_a_mix_has_no_part_in_what_is_said_of_it():
     saved = COMMON | REPEATED | SAVED | idle
     tenants = [COMMON | unsure | {"tenant": "c"}, *(idle | {"tenant": name} for name in "abc")]
     peaks = [COMMON | REPEATED | PEAK | unsure]
-    told = answers(study(savings=[saved], peaks=peaks, tenants=tenants))
-    (mine,) = (answer for answer in told if "a, b and c" in answer.headline)
+    told = conclusions(study(savings=[saved], peaks=peaks, tenants=tenants))
+    (mine,) = (conclusion for conclusion in told if "a, b and c" in conclusion.headline)
     assert "c" not in " ".join(mine.sentences).split()
     assert not any("Not certified: c" in sentence for sentence in mine.sentences)
 
@@ -797,19 +797,22 @@ def test_another_tenant_of_the_same_model_has_no_part_in_what_is_said_of_a_savin
     other = {"scenario": "cpu1.batched", "models": "a", "mix": "batched", **ALONE}
     lost = COMMON | REPEATED | PEAK | other | {"repeats_used": 2, "certified_rps": None}
     tenants = [COMMON | other | {"tenant": "batched"}]
-    assert "batched" not in said(study(peaks=[lost], tenants=tenants))
+    assert "batched" not in sentences_of(study(peaks=[lost], tenants=tenants))
     mine = lost | {"scenario": "cpu1.a", "mix": "a (standard)"}
-    assert "Of a (standard) only 2 of 3 repeats" in said(study(peaks=[mine]))
+    assert "Of a (standard) only 2 of 3 repeats" in sentences_of(study(peaks=[mine]))
 
 
 def test_what_copies_gain_is_told_after_all_of_different_models():
-    told = [answer.headline for answer in answers(study(savings=[COPIES], predictions=[PREDICTED]))]
+    told = [
+        conclusion.headline
+        for conclusion in conclusions(study(savings=[COPIES], predictions=[PREDICTED]))
+    ]
     assert ["2 copies of a" in headline for headline in told] == [False, False, True]
     assert "a and b should share" in told[0] and "needs no measurement" in told[1]
 
 
-def test_copies_of_several_models_have_one_answer():
-    first, told = answers(study(savings=[COPIES, OF_B]))
+def test_copies_of_several_models_have_one_conclusion():
+    first, told = conclusions(study(savings=[COPIES, OF_B]))
     assert "a and b" in first.headline
     assert told.headline == (
         "Of 2 scenarios of copies of one model on full servers: 1 should share, 1 too close to tell"
@@ -832,8 +835,8 @@ KNOWN_BY_NOW = study(predictions=[each | {"measured_ratio": 0.9} for each in (PR
 
 
 def test_a_prediction_of_which_nothing_is_sure_is_no_reason_not_to_measure():
-    told = answers(study(predictions=[PREDICTED | {"within": np.inf}]))
-    assert not any("measuring" in answer.headline for answer in told)
+    told = conclusions(study(predictions=[PREDICTED | {"within": np.inf}]))
+    assert not any("measuring" in conclusion.headline for conclusion in told)
 
 
 OF_PREDICTIONS = {
@@ -892,5 +895,5 @@ def test_every_sentence_of_the_code_has_a_case(module):
     assert without_case(module_of(module), CASES) == []
 
 
-def test_no_answer_shows_what_is_missing():
+def test_no_conclusion_shows_what_is_missing():
     shows_nothing_missing(CASES)

@@ -1,12 +1,18 @@
-"""Each kind of experiment has its answer, whose sentences stand only where its table holds them."""
+"""Each kind of experiment has its conclusions, with sentences that its table implies."""
 
 import numpy as np
 import pytest
 import synthetic
 import synthetic_files
-from sentences import said, shows_nothing_missing, stands_only_where_true, tables_of, without_case
+from sentences import (
+    sentences_of,
+    shows_nothing_missing,
+    stands_only_where_true,
+    tables_of,
+    without_case,
+)
 
-from perseus.report.answers import answers, module_of
+from perseus.report.conclusions import conclusions, module_of
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
@@ -195,7 +201,7 @@ OF_REPLAYS = {
         study("replay", SHARED | MISSED, OTHER | MISSED),
         study("replay", SHARED, ALONE | MISSED),
     ),
-    "is not known a, 50.0 requests/s: 96.0 % within 60 ms": (  # by the repeat that was not spoilt
+    "is not known a, 50.0 requests/s: 96.0 % within 60 ms": (  # by the valid repeat
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
         study("replay", SHARED | SPOILT),
     ),
@@ -239,13 +245,13 @@ MEMORY = LATENCY | {"tenant": None, "quantity": "memory", "unit": "MB"}
 LEAK = MEMORY | {"drift": "grows", "per_hour": 12.0, "low_per_hour": 10.0, "high_per_hour": 14.0}
 UNSEEN = {"windows": 0, "drift": "too short to tell"}
 DIED = {"reason": "the server died"}
-ANSWERED = LATENCY | {"quantity": "unanswered requests", "unit": "%", "level": 0.0}
-ANSWERED |= {"requests": 42_000, "unanswered": 0}
-FEW = ANSWERED | {"unanswered": 42, "level": 0.1}
-MANY = ANSWERED | {"unanswered": 4200, "failing_from_hours": 2.6, "drift": "too short to tell"}
+ANSWERED = LATENCY | {"quantity": "failed requests", "unit": "%", "level": 0.0}
+ANSWERED |= {"requests": 42_000, "failed_requests": 0}
+FEW = ANSWERED | {"failed_requests": 42, "level": 0.1}
+MANY = ANSWERED | {"failed_requests": 4200, "failing_from_hours": 2.6, "drift": "too short to tell"}
 INFINITE = LATENCY | {"drift": "infinite at times"}
 SMALL = {"per_hour": 0.1, "low_per_hour": 0.05, "high_per_hour": 0.15}
-LATE = FEW | {"unanswered": 210, "failing_from_hours": 3.8}
+LATE = FEW | {"failed_requests": 210, "failing_from_hours": 3.8}
 STEADY = study("soak", LATENCY, ANSWERED, MEMORY)
 
 OF_SOAKS = {
@@ -269,30 +275,30 @@ OF_SOAKS = {
         study("soak", LATENCY | {"drift": "too short to tell"}),
         study("soak", LATENCY, MEMORY | UNSEEN),
     ),
-    "On cpu1 requests of a went unanswered within 3.90 h Of a's requests 10.0 % went unanswered"
+    "On cpu1 requests of a failed within 3.90 h Of a's requests 10.0 % failed"
     " (4200 of 42000), over 1 % from 2.60 h on.": (
         study("soak", INFINITE, MANY, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
-    "On cpu1 requests of a and b went unanswered within 3.90 h": (
+    "On cpu1 requests of a and b failed within 3.90 h": (
         study("soak", MANY, LEAK, MANY | {"tenant": "b"}),
         study("soak", MANY, LEAK, FEW | {"tenant": "b"}),
     ),
-    "nothing grows on cpu1 Of a's requests 0.100 % went unanswered (42 of 42000).": (
+    "nothing grows on cpu1 Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", LATENCY, FEW, MEMORY),
         STEADY,
     ),
-    "On cpu1 something grows within 3.90 h: unanswered requests of a unanswered requests of a: from"
+    "On cpu1 something grows within 3.90 h: failed requests of a failed requests of a: from"
     " 0.100 % by 0.100 % per hour (0.0500 to 0.150).": (
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
     "On cpu1 the data do not show whether this grows; it was infinite at times within 3.90 h:"
-    " p95 of a Of a's requests 0.100 % went unanswered (42 of 42000).": (
+    " p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", INFINITE, FEW, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
-    "Of a's requests 0.500 % went unanswered (210 of 42000), over 1 % from 3.80 h on.": (
+    "Of a's requests 0.500 % failed (210 of 42000), over 1 % from 3.80 h on.": (
         study("soak", LATENCY, LATE),
         study("soak", LATENCY, FEW),
     ),
@@ -429,50 +435,61 @@ OF_LOOPS = {
     ),
 }
 
-HELD = {"load_line": "b-50", "searched": "a", "held": "b", "held_at": "50 % of its peak"}
-HELD |= {"peak_rps": 40.0, "share": 0.4, "share_low": 0.3, "share_high": 0.5, "held_share": 0.5}
-HELD |= {"sharing_ratio": 0.9, "sharing_ratio_low": 0.8, "sharing_ratio_high": 1.1}
+BACKGROUND = {
+    "load_line": "b-50",
+    "searched": "a",
+    "background_tenants": "b",
+    "background_at": "50 % of its peak",
+}
+BACKGROUND |= {
+    "peak_rps": 40.0,
+    "share": 0.4,
+    "share_low": 0.3,
+    "share_high": 0.5,
+    "background_share": 0.5,
+}
+BACKGROUND |= {"sharing_ratio": 0.9, "sharing_ratio_low": 0.8, "sharing_ratio_high": 1.1}
 GAIN = {"sharing_ratio": 1.2, "sharing_ratio_low": 1.1, "sharing_ratio_high": 1.3}
 LOSS = {"sharing_ratio": 0.7, "sharing_ratio_low": 0.6, "sharing_ratio_high": 0.8}
 UNHELD = dict.fromkeys(GAIN) | {"verdict": "failed", "reason": "the server died"}
 
 OF_BACKGROUNDS = {
     "The data do not show whether cpu1 gains with other tenants at fixed rates": (
-        study("background", HELD),
-        study("background", HELD | GAIN),
+        study("background", BACKGROUND),
+        study("background", BACKGROUND | GAIN),
     ),
     "cpu1 carries more than dedicated servers with other tenants at fixed rates": (
-        study("background", HELD | GAIN),
-        study("background", HELD | GAIN, HELD | {"load_line": "b-25"}),
+        study("background", BACKGROUND | GAIN),
+        study("background", BACKGROUND | GAIN, BACKGROUND | {"load_line": "b-25"}),
     ),
     "cpu1 carries less than dedicated servers with other tenants at fixed rates": (
-        study("background", HELD | LOSS),
-        study("background", HELD),
+        study("background", BACKGROUND | LOSS),
+        study("background", BACKGROUND),
     ),
     "cpu1 (cpu1.s) carries more than dedicated servers with other tenants at fixed rates": (
-        study("background", HELD | GAIN, HELD | LOSS | {"scenario": "cpu1.t"}),
-        study("background", HELD | GAIN, HELD | GAIN | {"load_line": "b-25"}),
+        study("background", BACKGROUND | GAIN, BACKGROUND | LOSS | {"scenario": "cpu1.t"}),
+        study("background", BACKGROUND | GAIN, BACKGROUND | GAIN | {"load_line": "b-25"}),
     ),
     "Beside b (50 % of its peak) a reaches 40.0 requests/s, 0.40 (0.30 to 0.50) of its peak alone;"
     " together 0.90 (0.80 to 1.10) of dedicated servers.": (
-        study("background", HELD),
-        study("background", HELD | LOSS),
+        study("background", BACKGROUND),
+        study("background", BACKGROUND | LOSS),
     ),
     "The table lists the others.": (
-        study("background", *(HELD | {"load_line": f"b-{i}"} for i in range(7))),
-        study("background", *(HELD | {"load_line": f"b-{i}"} for i in range(6))),
+        study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(7))),
+        study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(6))),
     ),
     "with other tenants at fixed rates (of 2 load lines 1 have an estimate)": (
-        study("background", HELD | GAIN, HELD | UNHELD | {"load_line": "b-25"}),
-        study("background", HELD | GAIN),
+        study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
+        study("background", BACKGROUND | GAIN),
     ),
     "There is no estimate for a beside b (50 % of its peak): the server died.": (
-        study("background", HELD | GAIN, HELD | UNHELD | {"load_line": "b-25"}),
-        study("background", HELD),
+        study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
+        study("background", BACKGROUND),
     ),
     "The capacity of cpu1 with other tenants at fixed rates is not known the server died.": (
-        study("background", HELD | UNHELD),
-        study("background", HELD),
+        study("background", BACKGROUND | UNHELD),
+        study("background", BACKGROUND),
     ),
 }
 
@@ -505,7 +522,7 @@ OF_CATALOGUES = {
         study("catalogue", *MANY_OF_THEM),
         study("catalogue", *MANY_OF_THEM[:8]),
     ),
-    "In int8 answers are off by a relative error of 0.500 (median), which the published"
+    "In int8 responses are off by a relative error of 0.500 (median), which the published"
     " accuracies do not include.": (
         study("catalogue", COSTS | {"precision": "int8", "relative_error": 0.5}),
         study("catalogue", COSTS),
@@ -544,30 +561,30 @@ def test_every_sentence_of_a_kind_has_a_case(kind):
     assert without_case(module_of(kind), CASES) == []
 
 
-def test_no_answer_shows_what_is_missing():
+def test_no_conclusion_shows_what_is_missing():
     shows_nothing_missing(CASES)
 
 
 @pytest.mark.parametrize("kind", synthetic_files.OF_KIND)
-def test_a_study_of_one_kind_has_an_answer_and_leads_to_its_table(kind, tmp_path):
+def test_a_study_of_one_kind_has_a_conclusion_and_leads_to_its_table(kind, tmp_path):
     cells = [synthetic_files.OF_KIND[kind](tmp_path)]
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, cells, []))
-    (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
-    assert answer.headline and answer.behind
+    (conclusion,) = conclusions({name: table.to_pandas() for name, table in made.items()})
+    assert conclusion.headline and conclusion.behind
 
 
 def test_a_soak_with_errors_in_its_last_third_is_a_no(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.3, first=40)
+    synthetic_files.fail_requests(folder, 0.3, first=40)
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, [folder], []))
-    (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
-    assert answer.kind == "no" and "went unanswered" in answer.headline
-    assert "over 1 % from 0.675 h on" in " ".join(answer.sentences)
+    (conclusion,) = conclusions({name: table.to_pandas() for name, table in made.items()})
+    assert conclusion.kind == "no" and "failed" in conclusion.headline
+    assert "over 1 % from 0.675 h on" in " ".join(conclusion.sentences)
 
 
 @pytest.mark.parametrize("kind", SOAKED)
 def test_a_soak_whose_requests_are_not_answered_is_no_yes(kind):
-    assert [each.kind for tables in SOAKED[kind] for each in answers(tables)] == [kind] * len(
+    assert [each.kind for tables in SOAKED[kind] for each in conclusions(tables)] == [kind] * len(
         SOAKED[kind]
     )
 
@@ -575,4 +592,4 @@ def test_a_soak_whose_requests_are_not_answered_is_no_yes(kind):
 def test_what_smoke_measured_answers_nothing():
     smoke = {"preset": "smoke", "kind": "dedicated", "scenario": "cpu1.a", "verdict": "ok"}
     measured = tables_of({"slowdown": [CELL | row for row in TWO], "peaks": [CELL | smoke]})
-    assert "slow each other down" not in said(measured)
+    assert "slow each other down" not in sentences_of(measured)

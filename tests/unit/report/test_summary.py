@@ -1,4 +1,4 @@
-"""Many answers to one question are one, which counts them and has them as its parts."""
+"""Many conclusions on one question are one, which counts them and has them as its parts."""
 
 import ast
 from itertools import pairwise
@@ -8,10 +8,10 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.report.answers import QUESTIONS, answers, module_of
-from perseus.report.answers.answer import Answer
-from perseus.report.answers.summary import MANY, MOST, NAMED, summed_up
-from perseus.report.links import MOST_LINES, PEAKS, Link, to_section
+from perseus.report.conclusions import QUESTIONS, conclusions, module_of
+from perseus.report.conclusions.conclusion import Conclusion
+from perseus.report.conclusions.summary import MANY, MAX_SEPARATE, NAMED, summed_up
+from perseus.report.links import MAX_LINES, PEAKS, Link, to_section
 from perseus.report.page import render
 from perseus.study.experiments import OTHER_KINDS
 
@@ -19,20 +19,20 @@ MODELS = {f"m{number:02}": 10.0 * 2**number for number in range(8)}
 KINDS = {"yes", "perhaps", "no", "unclear", "unknown"}
 
 
-def answer(kind, name, rank=0.0, sentences=("Of all.",), behind=()):
-    return Answer(kind, name, (*sentences, f"Of {name}."), behind, rank)
+def conclusion(kind, name, rank=0.0, sentences=("Of all.",), behind=()):
+    return Conclusion(kind, name, (*sentences, f"Of {name}."), behind, rank)
 
 
-def test_a_few_answers_stay_as_they_are():
-    few = [answer("no", f"n{number}") for number in range(MOST)]
+def test_a_few_conclusions_stay_as_they_are():
+    few = [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE)]
     assert list(summed_up(few, "sharing")) == few
 
 
-def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
-    many = [answer("no", f"n{number}") for number in range(MOST)]
+def test_many_conclusions_are_counted_and_the_first_that_gain_most_are_named():
+    many = [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE)]
     two = ("Of two.", "Of all.")
-    many += [answer("perhaps", "perhaps"), answer("yes", "less", 0.1, two)]
-    many += [answer("yes", "more", 0.2, two)]
+    many += [conclusion("perhaps", "perhaps"), conclusion("yes", "less", 0.1, two)]
+    many += [conclusion("yes", "more", 0.2, two)]
     (told,) = summed_up(many, "sharing")
     assert told.headline == (
         "Of 9 scenarios of different models on full servers: 2 should share, 1 would probably gain,"
@@ -46,32 +46,36 @@ def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
     assert sorted(told.parts, key=repr) == sorted(many, key=repr)
 
 
-def test_many_answers_of_one_kind_are_of_that_kind():
-    (told,) = summed_up([answer("no", f"n{number}") for number in range(MOST + 1)], "sharing")
+def test_many_conclusions_of_one_kind_are_of_that_kind():
+    (told,) = summed_up(
+        [conclusion("no", f"n{number}") for number in range(MAX_SEPARATE + 1)], "sharing"
+    )
     assert told.kind == "no" and told.headline.endswith(": 7 should not share")
     assert not any("by chance" in sentence for sentence in told.sentences)
-    unknown = [answer("unknown", f"n{number}") for number in range(MOST)]
-    (told,) = summed_up([answer("no", "no"), *unknown], "sharing")
+    unknown = [conclusion("unknown", f"n{number}") for number in range(MAX_SEPARATE)]
+    (told,) = summed_up([conclusion("no", "no"), *unknown], "sharing")
     assert told.kind == "unclear"
 
 
 def test_trouble_of_experiments_is_named_first_and_marks_all():
-    many = [answer("yes", f"n{number}") for number in range(MOST)]
-    (told,) = summed_up([*many, answer("no", "fails")], "replay")
-    assert told.headline == ("Of 7 answers on bursts and traces: 1 with trouble, 6 without trouble")
+    many = [conclusion("yes", f"n{number}") for number in range(MAX_SEPARATE)]
+    (told,) = summed_up([*many, conclusion("no", "fails")], "replay")
+    assert told.headline == (
+        "Of 7 conclusions on bursts and traces: 1 with trouble, 6 without trouble"
+    )
     assert told.sentences[0] == "fails." and told.kind == "no"
 
 
-@pytest.mark.parametrize("of_each", [1, MOST_LINES])
+@pytest.mark.parametrize("of_each", [1, MAX_LINES])
 def test_links_lead_to_what_all_rest_on_where_they_are_many(of_each):
     table = Link("table", "table")
     many = [
-        answer("no", f"n{number}", behind=(table, *own(number, of_each)))
-        for number in range(MOST + 1)
+        conclusion("no", f"n{number}", behind=(table, *own(number, of_each)))
+        for number in range(MAX_SEPARATE + 1)
     ]
     (told,) = summed_up(many, "sharing")
     assert told.behind == ((table, *own_of_all(1)) if of_each == 1 else (table,))
-    without = [answer("no", f"n{number}", behind=own(number, MOST_LINES)) for number in range(9)]
+    without = [conclusion("no", f"n{number}", behind=own(number, MAX_LINES)) for number in range(9)]
     (told,) = summed_up(without, "sharing")
     assert told.behind == (to_section(PEAKS),)
 
@@ -81,19 +85,19 @@ def own(number, count):
 
 
 def own_of_all(count):
-    return tuple(link for number in range(MOST + 1) for link in own(number, count))
+    return tuple(link for number in range(MAX_SEPARATE + 1) for link in own(number, count))
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_there_are_words_for_every_kind_of_answer_that_the_code_gives(name):
+def test_there_are_words_for_every_kind_of_conclusion_that_the_code_gives(name):
     of = "sharing" if name == "copies" else name  # of_scenarios makes both
     tree = ast.parse(Path(module_of(of).__file__).read_text())
     given = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)} & KINDS
-    assert given and given <= set(MANY[name].said)
+    assert given and given <= set(MANY[name].labels)
 
 
-def test_what_has_no_words_has_one_answer_at_most():
-    assert set(QUESTIONS) - set(MANY) == {"to_buy", "cheapest"}
+def test_what_has_no_words_has_one_conclusion_at_most():
+    assert set(QUESTIONS) - set(MANY) == {"servers_to_buy", "cheapest"}
     assert set(OTHER_KINDS) <= set(MANY)
 
 
@@ -121,8 +125,8 @@ def in_scenario(record, name):
     return record | {"cell": cell | names}
 
 
-def test_a_study_of_many_groups_has_one_answer_for_all(frames):
-    told = list(answers(frames))
+def test_a_study_of_many_groups_has_one_conclusion_for_all(frames):
+    told = list(conclusions(frames))
     of_demand, of_full_servers = (each for each in told if each.parts)
     assert of_demand.headline.startswith("Of 7 groups of models over the demand: 7 should share")
     assert of_full_servers.headline.startswith(
@@ -135,5 +139,5 @@ def test_a_study_of_many_groups_has_one_answer_for_all(frames):
 
 def test_the_page_unfolds_them(made, frames):
     page = render(frames, {}, synthetic.loaded(made))
-    assert page.count('<details class="answer yes"><summary><h4>m00 and m01 should share') == 1
+    assert page.count('<details class="conclusion yes"><summary><h4>m00 and m01 should share') == 1
     assert "<summary>All 7, one by one</summary>" in page

@@ -1,4 +1,4 @@
-"""A run ends with the answer and the table of peaks."""
+"""A run ends with the conclusion and the table of peaks."""
 
 import re
 from dataclasses import replace
@@ -8,9 +8,9 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.report.answers import summary
+from perseus.report.conclusions import summary
 from perseus.report.shown_tables import BELOW
-from perseus.report.terminal import MOST_PEAKS, lines
+from perseus.report.terminal import MAX_PEAKS, lines
 from perseus.results.tables import TABLES
 
 
@@ -20,40 +20,44 @@ def written(folder, made):
     return list(lines(folder))
 
 
-def test_the_answer_comes_before_the_peaks_in_columns(tmp_path):
-    said = written(tmp_path, synthetic.with_failures(synthetic.records()))
-    assert "should share" in said[0]
-    start = said.index("")
+def test_the_conclusion_comes_before_the_peaks_in_columns(tmp_path):
+    output = written(tmp_path, synthetic.with_failures(synthetic.records()))
+    assert "should share" in output[0]
+    start = output.index("")
     head = "server load line requests/s 95 % interval certified verdict"
-    assert " ".join(said[start + 1].split()) == head
-    assert said[start + 2].startswith("cpu1    resnet18 ")
-    assert any(line.endswith("client limited") for line in said)
-    assert len(said) == start + 2 + 7
+    assert " ".join(output[start + 1].split()) == head
+    assert output[start + 2].startswith("cpu1    resnet18 ")
+    assert any(line.endswith("client limited") for line in output)
+    assert len(output) == start + 2 + 7
 
 
 def test_a_rate_below_the_interval_that_failed_is_marked_as_on_the_page(tmp_path):
     made = synthetic.records()
     assert not any(BELOW in line for line in written(tmp_path, made))
     made[0]["first_failing_scale"] = 0.5 * made[0]["estimate_scale"]
-    said = written(tmp_path, made)
-    start = said.index("")
-    marked = [line for line in said[start + 2 :] if BELOW in line]
-    assert re.search(rf"to [\d.]+ {BELOW}  ", marked[0]) and marked[0] == said[start + 2]
-    assert marked[1:] == [said[-1]] and said[-1].startswith(f"{BELOW} single windows failed below")
+    output = written(tmp_path, made)
+    start = output.index("")
+    marked = [line for line in output[start + 2 :] if BELOW in line]
+    assert re.search(rf"to [\d.]+ {BELOW}  ", marked[0]) and marked[0] == output[start + 2]
+    assert marked[1:] == [output[-1]] and output[-1].startswith(
+        f"{BELOW} single windows failed below"
+    )
 
 
 def test_many_peaks_are_left_to_their_file(tmp_path):
-    mixes = [(n, 1) for n in range(1, MOST_PEAKS + 1)]
+    mixes = [(n, 1) for n in range(1, MAX_PEAKS + 1)]
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, bootstraps=20)
-    said = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
-    assert said[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
+    output = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
+    assert output[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
 
 
-def test_of_many_answers_the_first_are_named(tmp_path, monkeypatch):
+def test_of_many_conclusions_the_first_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(summary.MANY, "sharing", replace(summary.MANY["sharing"], most=0))
-    said = written(tmp_path, synthetic.records())
-    (start,) = (i for i, line in enumerate(said) if line.startswith("Of 1 scenarios of different"))
-    assert said[start + 1].startswith("  On full servers ")
+    output = written(tmp_path, synthetic.records())
+    (start,) = (
+        i for i, line in enumerate(output) if line.startswith("Of 1 scenarios of different")
+    )
+    assert output[start + 1].startswith("  On full servers ")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", None])
@@ -62,10 +66,10 @@ def test_what_a_terminal_cannot_write_is_plain(encoding, tmp_path):
     made[0]["first_failing_scale"] = 0.5 * made[0]["estimate_scale"]
     for name, table in synthetic_files.tables_of(made).items():
         pq.write_table(table, tmp_path / f"{name}.parquet")
-    said = "\n".join(lines(tmp_path, encoding))
-    said.encode(encoding or "utf-8")
-    assert "?" not in said
-    assert ("*" in said) == (encoding in ("ascii", "latin-1")) == (BELOW not in said)
+    text = "\n".join(lines(tmp_path, encoding))
+    text.encode(encoding or "utf-8")
+    assert "?" not in text
+    assert ("*" in text) == (encoding in ("ascii", "latin-1")) == (BELOW not in text)
 
 
 def test_without_tables_or_with_cut_ones_nothing_is_said(tmp_path):

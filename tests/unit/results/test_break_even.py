@@ -26,12 +26,12 @@ def points(mixes=((1, 1), (3, 1))):
     return operating_points(found, {"cpu1": synthetic.PRICE})
 
 
-@pytest.mark.parametrize("most_ways", [servers_needed.MOST_WAYS, 0])
+@pytest.mark.parametrize("most_ways", [servers_needed.MAX_WAYS, 0])
 @pytest.mark.parametrize(
     "settings", [{}, {"headroom": 0.3}, {"min_servers": 3}, {"headroom": 0.1, "min_servers": 2}]
 )
 def test_the_servers_at_a_demand_are_those_of_the_plan_for_it(settings, most_ways, monkeypatch):
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", most_ways)
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", most_ways)
     asked, of = demand({A: 20.0, B: 50.0}, **settings), points()
     alone = [offer for offer in offered(of, spot=False) if not offer.point.is_shared]
     for cost in list(costs(of, asked))[::8]:
@@ -129,7 +129,7 @@ def test_sharing_never_takes_more_servers_than_one_model_each():
 
 
 def test_where_no_fleet_is_found_in_time_each_model_has_servers_of_its_own(monkeypatch):
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", 0)
     rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
     assert servers_needed.needed(rates, shares, [16.0, 60.0]).tolist() == [1, 4]
 
@@ -148,7 +148,7 @@ def test_demands_that_have_taken_their_time_are_hurried(all_s, monkeypatch):
         limits_s.append(time_limit_s)
         return cheapest(offers, wanted, gap, time_limit_s)
 
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", 0)
     monkeypatch.setattr(servers_needed, "DEMANDS_S", all_s)
     monkeypatch.setattr(servers_needed, "cheapest", noted)
     rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
@@ -164,7 +164,7 @@ def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
     of = operating_points(found, {"cpu1": synthetic.PRICE})
     asked = demand({A: 1.0, B: 4.0, "c": 2.0}, min_servers=2)
     assert costs_known(of, asked)
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", 9)
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", 9)
     sets = []
 
     def needed(rates_rps, *args, **named):

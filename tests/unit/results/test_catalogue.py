@@ -102,12 +102,12 @@ def test_times_that_follow_from_the_graph_are_predicted_without_the_network_and_
     assert rows["family_ratio"].to_numpy() == pytest.approx(np.ones(len(NAMES)), rel=1e-3)
 
 
-def test_a_network_like_no_other_is_off_and_does_not_spoil_its_own_error(study, tmp_path):
+def test_a_network_like_no_other_is_off_and_does_not_affect_its_own_error(study, tmp_path):
     records = [dict(record) for record in study.records]
     slow = next(r for r in records if r["cell"]["tenants"][0]["model"] == "vgg11")
     slow["full_rps"] /= 3
-    spoilt = StudyResults(study.task, tuple(records), (), study.exports)
-    ratios = table(catalogue_predictions, spoilt).set_index("model")["ratio"]
+    other = StudyResults(study.task, tuple(records), (), study.exports)
+    ratios = table(catalogue_predictions, other).set_index("model")["ratio"]
     assert ratios["vgg11"] == pytest.approx(1 / 3, rel=1e-3)
 
 

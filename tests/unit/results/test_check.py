@@ -14,7 +14,7 @@ from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.peak.outcome import Outcome
 from perseus.results.check import (
-    MOST_TOLD,
+    MAX_LISTED,
     ContradictionError,
     between,
     check,
@@ -114,8 +114,8 @@ PLANTED = {
         "broken rule: the shares of the proportion add up to 100 %",
     ),
     "shares of a mix that do not add up": (
-        ("background", {}, {"held_share": lambda row: 1.01 * row["held_share"]}),
-        "broken rule: sharing_ratio = share + held_share (",
+        ("background", {}, {"background_share": lambda row: 1.01 * row["background_share"]}),
+        "broken rule: sharing_ratio = share + background_share (",
     ),
     "a tenant's rate that its load line has not": (
         ("tenants", MIX, {"rate_rps": lambda row: 0.99 * row["rate_rps"]}),
@@ -213,17 +213,17 @@ OF_GRIDS = {
 
 
 @pytest.mark.parametrize(
-    ("study", "fault", "said"),
+    ("study", "fault", "message"),
     [
         *(pytest.param("made", *each, id=name) for name, each in PLANTED.items()),
         *(pytest.param("grid", *each, id=name) for name, each in OF_GRIDS.items()),
     ],
 )
-def test_a_planted_fault_is_told(study, fault, said, request):
+def test_a_planted_fault_is_told(study, fault, message, request):
     table, where, values = fault
     wrong = edited(request.getfixturevalue(study), table, where, **values)
     found = alone(table, wrong[table]) + between(wrong, {})
-    assert any(said in line for line in found), found
+    assert any(message in line for line in found), found
     assert not any("Traceback" in line or "\n" in line for line in found)
 
 
@@ -246,13 +246,13 @@ def test_of_many_rows_with_one_fault_the_first_are_told_and_the_rest_counted(mad
     rows = [row | {"requests": -1} for row in made["attainment"].to_pylist()]
     wrong = parquet.table(rows, module_of("attainment").SCHEMA.arrow)
     mine = [line for line in alone("attainment", wrong) if "requests is -1" in line]
-    assert len(mine) == MOST_TOLD
+    assert len(mine) == MAX_LISTED
     more = [line for line in alone("attainment", wrong) if "more rows" in line]
-    assert f"{len(rows) - MOST_TOLD} more rows" in more[0]
+    assert f"{len(rows) - MAX_LISTED} more rows" in more[0]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda table: table.drop_columns("mix"), "mix"),
         (lambda table: table.slice(0, 0).drop_columns("mix"), "mix"),
@@ -261,10 +261,10 @@ def test_of_many_rows_with_one_fault_the_first_are_told_and_the_rest_counted(mad
         (lambda table: table.set_column(11, "repeats", table["study"]), "repeats"),
     ],
 )
-def test_other_columns_are_told(made, change, said):
+def test_other_columns_are_told(made, change, message):
     wrong = {**made, "peaks": change(made["peaks"])}
     found = alone("peaks", wrong["peaks"]) + between(wrong, {})
-    assert found and any(said in line for line in found)
+    assert found and any(message in line for line in found)
     assert all(line.startswith("peaks") for line in found) and len(found) < 5
 
 
@@ -293,8 +293,8 @@ def test_the_csv_files_say_the_same(made, tmp_path):
     csv.write_text(csv.read_text().replace("mix-1-1", "mix-1-2"))
     with pytest.raises(ContradictionError) as error:
         check(tmp_path, {})
-    (said,) = error.value.problems
-    assert said == "savings.csv, row 2: load_line is 'mix-1-2', and 'mix-1-1' in savings.parquet"
+    (message,) = error.value.problems
+    assert message == "savings.csv, row 2: load_line is 'mix-1-2', and 'mix-1-1' in savings.parquet"
     csv.write_text("\n".join(csv.read_text().splitlines()[:-1]))
     with pytest.raises(
         ContradictionError, match=r"savings\.csv has 5 rows, and savings\.parquet 6"
@@ -303,7 +303,7 @@ def test_the_csv_files_say_the_same(made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cut", "said"),
+    ("cut", "message"),
     [
         (lambda line: line.rsplit(",", 5)[0], "fields, and"),
         (lambda line: f"{line},1,2", "fields, and"),
@@ -311,14 +311,14 @@ def test_the_csv_files_say_the_same(made, tmp_path):
         (lambda line: f"{line}\udcff", "cannot be read ('utf-8' codec can't decode byte 0xff"),
     ],
 )
-def test_rows_of_csv_that_are_cut_too_long_or_no_text_are_told(made, tmp_path, cut, said):
+def test_rows_of_csv_that_are_cut_too_long_or_no_text_are_told(made, tmp_path, cut, message):
     files = tmp_path / "savings.parquet", tmp_path / "savings.csv"
     parquet.write(made["savings"], *files)
     *lines, last = files[1].read_text().splitlines()
     text = "\n".join([*lines, cut(last)]) + "\n"
     files[1].write_bytes(text.encode(errors="surrogateescape"))
     (told,) = csv_problems("savings", made["savings"], files[1])
-    assert told.startswith("savings.csv") and said in told
+    assert told.startswith("savings.csv") and message in told
 
 
 def test_the_job_ends_with_all_that_does_not_hold_and_no_traceback(made, tmp_path):

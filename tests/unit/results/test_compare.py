@@ -216,7 +216,7 @@ def with_aa(source, deviation, floor=0.05, server="cpu1"):
 
 
 @pytest.mark.parametrize("where", [["base"], ["new"], ["base", "new"]])
-def test_what_was_predicted_is_held_against_nothing(tmp_path, where):
+def test_predictions_are_compared_with_nothing(tmp_path, where):
     """A prediction rests on other load lines, which are compared themselves."""
 
     def made(name, seed):
@@ -242,7 +242,7 @@ def test_repeats_of_a_prediction_tell_nothing_of_the_host(studies):
     assert not list(repeated_peaks(replace(source, records=tuple(predicted))))
 
 
-def test_each_server_is_held_against_its_own_noise(tmp_path):
+def test_each_server_is_compared_with_its_own_noise(tmp_path):
     """A server that wanders by 10 % is no reason to doubt a quiet one, nor the other way round."""
     prices = dict.fromkeys(("cpu1", "noisy"), synthetic.PRICE)
     task = synthetic.TASK.model_copy(update={"prices": prices})
@@ -379,8 +379,10 @@ def test_the_mix_of_a_demand_is_the_same_whatever_the_dedicated_peaks_were(tmp_p
     assert base[-1]["weights"] != new[-1]["weights"]
     assert reasons(tmp_path / "same", base, new)["cpu1.shared", "mix-demand"] == ""
     new = synthetic.records(three, 1, **asked, rate_shares=(0.5, 0.2, 0.3))
-    said = reasons(tmp_path / "another", base, new)["cpu1.shared", "mix-demand"]
-    assert said.startswith("another mix: a 50 % + b 30 % + c 20 % of the demanded requests in base")
+    message = reasons(tmp_path / "another", base, new)["cpu1.shared", "mix-demand"]
+    assert message.startswith(
+        "another mix: a 50 % + b 30 % + c 20 % of the demanded requests in base"
+    )
 
 
 def test_other_weights_are_not_comparable(tmp_path):
@@ -415,7 +417,7 @@ def test_other_arrivals_are_not_comparable(tmp_path):
 def test_what_only_one_has_and_what_has_no_estimate_is_said(tmp_path):
     base = synthetic.records(TRUTH, 1, mixes=[(3, 1), (1, 1)], holds=())
     new = synthetic.records(TRUTH, 2, mixes=[(1, 1), (1, 3)], holds=())
-    new = [synthetic.spoil(record, "infeasible", "too slow")
+    new = [synthetic.with_outcome(record, "infeasible", "too slow")
            if record["cell"]["run"]["name"] == "mix-1-1" else record for record in new]  # fmt: skip
     found = reasons(tmp_path, base, new)
     assert found["cpu1.shared", "mix-3-1"] == "only in base"
@@ -439,7 +441,7 @@ def test_another_preset_is_another_question(tmp_path):
 
 def test_nothing_in_common_is_a_table_all_the_same(tmp_path):
     nothing = [
-        synthetic.spoil(record, "infeasible", "too slow")
+        synthetic.with_outcome(record, "infeasible", "too slow")
         for record in synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     ]
     sources = written(tmp_path, nothing, "base"), written(tmp_path, nothing[::-1])
@@ -459,7 +461,7 @@ def test_without_records_the_intervals_of_the_tables_tell(studies, tmp_path):
     assert peaks["ratio"].to_numpy() == pytest.approx(1.3, rel=0.1)
 
 
-def test_single_repeats_without_records_are_held_against_the_noise_of_the_host(tmp_path):
+def test_single_repeats_without_records_are_compared_with_the_noise_of_the_host(tmp_path):
     """Their intervals in the tables know the errors of searches alone."""
     deviation = 0.07
     truth = replace(TRUTH, repeats=1, between=deviation, within=0.01, bootstraps=50)
@@ -501,8 +503,8 @@ def test_a_tilde_is_the_home_folder_in_each_path(studies, tmp_path, monkeypatch)
     (tmp_path / "results").symlink_to(studies["base"])
     task = compare_task({"base": "~/results", "new": studies["faster"], "out": "~/compared/"})
     assert task.out == str(tmp_path / "compared")
-    said = refused(base=studies["base"], new=studies["faster"], out="~no_such_user/compared")
-    assert "out: ~no_such_user/compared: there is no such user" in said
+    text = refused(base=studies["base"], new=studies["faster"], out="~no_such_user/compared")
+    assert "out: ~no_such_user/compared: there is no such user" in text
 
 
 def test_an_archive_holds_the_same_as_its_folder(studies, tmp_path):
@@ -546,10 +548,10 @@ def refused(**asked):
 
 def test_all_that_is_wrong_is_said_at_once(studies, tmp_path):
     (tmp_path / "notes.txt").write_text("no archive")
-    said = refused(base=tmp_path / "nowhere", new=tmp_path / "notes.txt", out="a/{b}")
-    assert "base: " in said and "there is no such folder or archive" in said
-    assert "cannot be read as .tar.gz" in said
-    assert "out: 'a/{b}' cannot be the folder" in said
+    text = refused(base=tmp_path / "nowhere", new=tmp_path / "notes.txt", out="a/{b}")
+    assert "base: " in text and "there is no such folder or archive" in text
+    assert "cannot be read as .tar.gz" in text
+    assert "out: 'a/{b}' cannot be the folder" in text
     assert refused().count("is missing") == 2
     assert "base and new are the same results" in refused(base=studies["base"], new=studies["base"])
     for name in ("peaks", "tenants", "costs", "aa"):
@@ -573,13 +575,13 @@ def test_tables_of_another_version_cut_or_empty_are_named(tmp_path):
 
 @pytest.fixture
 def odd(tmp_path):
-    """A small study that a test may spoil."""
+    """A small study that a test may change."""
     made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     return synthetic_files.write_study(tmp_path / "odd", made)
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "value", "said"),
+    ("table", "column", "value", "message"),
     [
         ("peaks", "estimate_rps", "x", "Failed to parse string: 'x'"),
         ("peaks", "estimate_rps", -5.0, "estimate_rps is -5, and must be at least 0"),
@@ -592,13 +594,13 @@ def odd(tmp_path):
         ("costs", "pricing", None, "pricing is null"),
     ],
 )
-def test_values_that_no_table_has_are_refused(odd, table, column, value, said):
+def test_values_that_no_table_has_are_refused(odd, table, column, value, message):
     path = odd / f"tables/{table}.parquet"
     pd.read_parquet(path).assign(**{column: value}).to_parquet(path)
     with pytest.raises(CompareError) as caught:
         read_source(odd)
     (problem,) = caught.value.problems
-    assert problem.startswith(f"tables/{table}.parquet cannot be read (") and said in problem
+    assert problem.startswith(f"tables/{table}.parquet cannot be read (") and message in problem
 
 
 def test_records_and_checks_that_nest_without_end_are_left_aside(odd):
@@ -665,7 +667,7 @@ def test_the_gate_names_what_got_worse_and_lets_the_rest_pass(compared):
 def test_the_gate_fails_where_a_server_has_lost_its_limit(studies, tmp_path, outcome, passes):
     made = synthetic.records(TRUTH, 2)
     lost = [
-        synthetic.spoil(each, outcome, "why")
+        synthetic.with_outcome(each, outcome, "why")
         if each["cell"]["scenario"] == "cpu1.resnet18"
         else each
         for each in made
@@ -684,10 +686,11 @@ def test_a_server_that_no_longer_starts_has_lost_its_limit_whatever_its_input(tm
     """It has told no size of requests, which is no other input."""
     base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     new = [
-        synthetic.spoil(each, "failed", "it ended with 1") if each["cell"]["run"]["name"] == line
+        synthetic.with_outcome(each, "failed", "it ended with 1")
+        if each["cell"]["run"]["name"] == line
         else each
         for each in synthetic.records(TRUTH, 2, mixes=[(1, 1)], holds=())
-    ]  # fmt: skip
+    ]
     found = compare(written(tmp_path, base, "base"), written(tmp_path, new), draws=200)
     lost = [each.pair for each in found.judged if each.pair.line.row["load_line"] == line]
     assert {pair.why_not for pair in lost} == {
@@ -748,7 +751,7 @@ def test_a_comparison_is_what_its_definition_says(compared, new):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"ratio": 0.9}, "broken rule: ratio = new / base"),
         ({"ci_high": 0.1}, "broken rule: ci_low <= ratio <= ci_high"),
@@ -758,12 +761,12 @@ def test_a_comparison_is_what_its_definition_says(compared, new):
         ({"base": -1.0}, "base is -1, and must be at least 0"),
     ],
 )
-def test_a_comparison_that_contradicts_itself_is_told(compared, changed, said):
+def test_a_comparison_that_contradicts_itself_is_told(compared, changed, message):
     table = compared("base", "same")
     table.loc[0, list(changed)] = list(changed.values())
     with pytest.raises(ContradictionError) as told:
         checked(table)
-    assert said in str(told.value) and "--forcerun compare" in str(told.value)
+    assert message in str(told.value) and "--forcerun compare" in str(told.value)
 
 
 def test_the_wrong_way_round_is_told(compared):

@@ -62,7 +62,7 @@ def test_a_runtime_in_bf16_has_a_ranking_of_its_own_and_is_not_faster_than_other
     assert rows.loc["openvino", "fp32_ratio"] == pytest.approx(1.5, rel=0.05)
 
 
-def test_what_was_to_be_bf16_and_was_computed_in_fp32_is_held_against_fp32(made):
+def test_a_bf16_setting_computed_in_fp32_is_compared_with_fp32(made):
     rows = of(table(with_openvino_in(made, "fp32", asked="bf16")))
     assert rows.loc["openvino", "asked_precision"] == "bf16"
     assert rows["rank"].to_dict() == {"openvino": 1, "onnxruntime": 2, "pytorch": 3}
@@ -70,7 +70,7 @@ def test_what_was_to_be_bf16_and_was_computed_in_fp32_is_held_against_fp32(made)
 
 def test_a_runtime_without_a_limit_has_a_row_with_its_reason_and_no_rank(made):
     lost = [
-        synthetic.spoil(record, "failed", "the server died")
+        synthetic.with_outcome(record, "failed", "the server died")
         if record["cell"]["server"]["runtime"] == "pytorch"
         else record
         for record in made

@@ -23,8 +23,8 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
         written(tmp_path, "wandered", "unsteady", **LIMIT),
         written(tmp_path, "warming", "unsteady", estimate_scale=None, posterior_scales=[]),
     ]
-    said = list(final_message(records, []))
-    assert said[:4] == [
+    messages = list(final_message(records, []))
+    assert messages[:4] == [
         "1 of 3 cells have no answer:",
         "  warming: unsteady: why warming",
         "1 of 3 cells have a doubtful estimate:",
@@ -32,7 +32,7 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
     ]
     # Both may be better another time.
     assert outputs_to_repeat(records, []) == [record.parent for record in records[1:]]
-    assert f" {records[1].parent} {records[2].parent}" in said[-1]
+    assert f" {records[1].parent} {records[2].parent}" in messages[-1]
 
 
 def test_what_certified_nothing_beside_others_may_another_time(tmp_path):
@@ -61,8 +61,8 @@ def test_what_certified_nothing_beside_others_may_another_time(tmp_path):
 def test_what_to_do_is_of_the_study_that_ran(tmp_path, configfiles, overrides, what):
     records = [written(tmp_path, "dead", "failed")]
     asked = [Path(file).absolute() for file in configfiles]
-    said = list(final_message(records, [], asked, overrides))
-    assert said[-2].startswith(f"Measure these again, and what depends on them: {what}")
+    messages = list(final_message(records, [], asked, overrides))
+    assert messages[-2].startswith(f"Measure these again, and what depends on them: {what}")
 
 
 def test_a_run_whose_cells_have_answers_says_nothing(tmp_path):

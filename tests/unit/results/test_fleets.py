@@ -13,7 +13,7 @@ import synthetic_files
 from synthetic import demand
 
 from perseus.host.files import write_json
-from perseus.report.answers import to_buy
+from perseus.report.conclusions import servers_to_buy
 from perseus.results.columns import written
 from perseus.results.fleets import demand_map, servers_needed
 from perseus.results.fleets import plans as of_plans
@@ -319,7 +319,7 @@ def with_idle(mixes=((0, 1, 1),), lost=""):
             record["speeds_rps"] = {name: [faster * v for v in at_limit[name]] for name in (A, B)}
             record["speeds_rps"]["c"] = [None] * len(at_limit[A])
     return [
-        synthetic.spoil(each, "disturbed", "other_load")
+        synthetic.with_outcome(each, "disturbed", "other_load")
         if each["cell"]["scenario"] == f"cpu1.{lost}"
         else each
         for each in made
@@ -355,8 +355,8 @@ def test_tables_of_a_fleet_with_such_a_server_are_whole():
     tables = {name: table.to_pandas() for name, table in made.items()}
     assert tables["fleet_servers"]["load"].notna().all()
     assert tables["fleet_models"]["attained"].notna().all()
-    (answer,) = to_buy.answers(tables)
-    assert answer.kind in ("yes", "perhaps")
+    (conclusion,) = servers_to_buy.conclusions(tables)
+    assert conclusion.kind in ("yes", "perhaps")
 
 
 # --- virtual time ---
@@ -493,7 +493,7 @@ def test_how_sure_a_saving_of_whole_servers_is(gain, within):
 
 def test_how_sure_is_not_told_where_ways_to_divide_servers_are_too_many(monkeypatch):
     """Ten dedicated servers' worth needs five shared ones; up to four are tried."""
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", 15)
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", 15)
     shared = [cost for cost in costs(points(), None) if cost.option.shared]
     assert [np.isnan(cost.probability_of_saving) for cost in shared] == [
         cost.servers > 4 for cost in shared
@@ -646,7 +646,7 @@ def test_all_ways_to_divide_servers_carry_what_the_integer_programme_finds(seed,
     rates[:, 0] += 1  # no model without any server
     shares = rng.dirichlet(np.ones(models))
     tried = {n: float(servers_needed._of_all_ways(rates[None], shares, n, 1)[0]) for n in (1, 2, 7)}
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", 0)
     for servers, carried in tried.items():
         if carried:
             solved = servers_needed.needed(rates, shares, [carried, 1.001 * carried])
@@ -714,7 +714,7 @@ def test_draws_carry_what_each_of_them_carries_alone(seed, none_in_one):
 
 
 def test_draws_that_need_more_servers_than_are_tried_are_not_known(monkeypatch):
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", 4)  # of two columns: up to three servers
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", 4)  # of two columns: up to three servers
     rates, demands = np.full((1, 1, 2), 10.0), [5, 30, 31]
     found = servers_needed.needed_at_each(rates, np.ones(1), demands, certain=0)
     assert found[0, :2].tolist() == [1, 3] and np.isnan(found[0, 2])

@@ -15,7 +15,7 @@ from perseus.results import grids, tables
 from perseus.results.grids import cheapest, on_front
 from perseus.results.repeats import Quantity
 from perseus.results.study_results import StudyResults
-from perseus.results.tables.grid import WHOLE_NUMBERS, WORDS
+from perseus.results.tables.grid import TEXTS, WHOLE_NUMBERS
 from perseus.study.grid import Vary
 
 THREE = synthetic.Truth(synthetic.TRUTH.capacities, repeats=3)
@@ -171,15 +171,15 @@ def test_a_setting_that_was_left_out_has_a_row_that_says_why(study):
 
 def test_equal_settings_are_too_close_to_tell():
     equal = {"onnxruntime": 1.0, "openvino": 1.0}
-    said = []
+    judged = []
     for seed in range(4):
         _, recommendations = found(synthetic.grid_records(equal, THREE, seed), factors=equal)
-        said += list(
+        judged += list(
             zip(recommendations["verdict"], recommendations["recommendation"], strict=True)
         )
-    clear = [words for verdict, words in said if verdict == "clear"]
-    assert len(said) == 12 and len(clear) <= 3  # at about 1 in 10
-    assert sum("Too close to tell: " in words for _, words in said) == len(said) - len(clear)
+    clear = [words for verdict, words in judged if verdict == "clear"]
+    assert len(judged) == 12 and len(clear) <= 3  # at about 1 in 10
+    assert sum("Too close to tell: " in words for _, words in judged) == len(judged) - len(clear)
 
 
 def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
@@ -281,7 +281,7 @@ def test_energy_is_bounded_where_it_was_measured():
 @pytest.mark.parametrize("outcome", ["uncertified", "infeasible", "failed", "client_limited"])
 def test_only_a_setting_with_a_certified_rate_is_recommended(outcome):
     made = [
-        synthetic.spoil(record, outcome, "for a reason")
+        synthetic.with_outcome(record, outcome, "for a reason")
         if record["cell"]["server"]["runtime"] == "openvino"
         and record["cell"]["run"]["name"] == "peak"
         else record
@@ -290,15 +290,16 @@ def test_only_a_setting_with_a_certified_rate_is_recommended(outcome):
     rows, recommendations = found(made)
     alone = recommendations[recommendations["mix"] != MIX]
     assert set(alone["setting"]) == {"runtime onnxruntime"}
-    spoilt = rows[(rows["runtime"] == "openvino") & (rows["mix"] != MIX)]
+    excluded = rows[(rows["runtime"] == "openvino") & (rows["mix"] != MIX)]
     words = outcome.replace("_", " ")
-    assert set(spoilt["excluded"]) == {f"{words}: for a reason"}
-    assert set(spoilt["verdict"]) == {outcome}
+    assert set(excluded["excluded"]) == {f"{words}: for a reason"}
+    assert set(excluded["verdict"]) == {outcome}
 
 
 def test_where_nothing_was_certified_nothing_is_recommended_and_it_is_said_why():
     made = [
-        synthetic.spoil(r, "failed", "the server died") for r in synthetic.grid_records(truth=SURE)
+        synthetic.with_outcome(r, "failed", "the server died")
+        for r in synthetic.grid_records(truth=SURE)
     ]
     rows, recommendations = found(made)
     assert set(recommendations["verdict"]) == {"none"} and rows["rank"].isna().all()
@@ -343,7 +344,7 @@ def test_lines_of_other_experiments_are_no_questions():
 
 
 def test_every_key_that_may_be_varied_has_a_column():
-    assert sorted((*WHOLE_NUMBERS, *WORDS)) == sorted(Vary.model_fields)
+    assert sorted((*WHOLE_NUMBERS, *TEXTS)) == sorted(Vary.model_fields)
     assert set(Vary.model_fields) < set(tables.module_of("grid").SCHEMA.names)
 
 

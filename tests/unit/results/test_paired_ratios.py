@@ -128,5 +128,5 @@ def test_without_rounds_or_a_limit_nothing_changes():
     records = synthetic.records(synthetic.Truth(CAPACITIES, repeats=1), mixes=MIXES, holds=())
     assert [r.value for r in ratios(records)] == [r.value for r in ratios(records, paired=False)]
     lost = study(1, mixes=((1, 1),))
-    lost[-1] = synthetic.spoil(lost[-1], "infeasible", "too slow")
+    lost[-1] = synthetic.with_outcome(lost[-1], "infeasible", "too slow")
     assert np.isnan(ratios(lost)[0].value)

@@ -146,7 +146,7 @@ def with_infeasible():
     """Of six measured pairs one carried nothing within its SLAs."""
     mixes = [pair(0, 1), pair(2, 3), pair(4, 5), pair(0, 5), pair(1, 2), pair(0, 4)]
     return [
-        synthetic.spoil(each, "infeasible", "the SLA fails at every rate tested")
+        synthetic.with_outcome(each, "infeasible", "the SLA fails at every rate tested")
         if each["cell"]["run"]["name"] == "mix-1-0-0-0-1-0"
         else each
         for each in synthetic.records(SIX, mixes=mixes, holds=())
@@ -203,7 +203,7 @@ def test_a_pair_that_another_preset_measured_is_not_said_to_lack_a_measurement(t
 
 def test_a_measured_pair_is_one_however_many_were(monkeypatch):
     """Of very many only some are predicted from; none of them is said not to be measured."""
-    monkeypatch.setattr(predictions, "MOST", 4)
+    monkeypatch.setattr(predictions, "MAX_MIXES", 4)
     made = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()
     assert made["measured_ratio"].notna().sum() == 4
     measured = {"a 1 : b 1", "c 1 : d 1", "e 1 : f 1", "a 1 : f 1"}
@@ -212,7 +212,7 @@ def test_a_measured_pair_is_one_however_many_were(monkeypatch):
 
 def test_intervals_without_an_end_state_no_error_and_it_is_said_why():
     made = [
-        synthetic.spoil(each, "disturbed", "others ran")
+        synthetic.with_outcome(each, "disturbed", "others ran")
         if each["cell"]["repeat"] == 2 and len(each["cell"]["tenants"]) > 1
         else each
         for each in synthetic.records(replace(SIX, repeats=2), mixes=MIXES, holds=())

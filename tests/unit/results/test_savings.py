@@ -96,7 +96,7 @@ def test_correcting_independent_lines_is_like_sidak():
 
 def test_a_missing_dedicated_peak_leaves_nothing_to_compare():
     made = synthetic.records()
-    made[:2] = [synthetic.spoil(r, "infeasible", "too slow") for r in made[:2]]
+    made[:2] = [synthetic.with_outcome(r, "infeasible", "too slow") for r in made[:2]]
     rows = synthetic_files.tables_of(made)["savings"].to_pylist()
     assert len(rows) == 5
     assert all(row["saving"] is None for row in rows)
@@ -186,7 +186,7 @@ def test_a_tenant_without_load_is_not_what_a_saving_lacks():
     three = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=0.8, repeats=1)
     made = synthetic.records(three, mixes=((1, 1, 0), (1, 1, 1)), holds=())
     without_c = [
-        synthetic.spoil(each, "disturbed", "other_load")
+        synthetic.with_outcome(each, "disturbed", "other_load")
         if each["cell"]["scenario"] == "cpu1.c"
         else each
         for each in made

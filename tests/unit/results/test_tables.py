@@ -55,7 +55,7 @@ def two_presets():
     return {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
 
 
-def test_a_line_is_held_against_dedicated_peaks_of_its_own_preset(two_presets):
+def test_a_line_is_compared_with_dedicated_peaks_of_its_own_preset(two_presets):
     """Against the others, which were measured on a slower server, it would be twice as good."""
     savings = two_presets["savings"]
     assert set(zip(savings["scenario"], savings["preset"], strict=True)) == {
@@ -327,7 +327,7 @@ def test_phases_that_were_not_measured_have_the_verdict_of_their_cell(tmp_path):
 
 def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     found = pd.read_parquet(results / "tables/soak.parquet")
-    of_tenant = ["p50", "p95", "unanswered requests"]
+    of_tenant = ["p50", "p95", "failed requests"]
     assert list(found["quantity"]) == of_tenant * 2 + ["memory", "open files"]
     assert list(found["tenant"].isna()) == [False] * 6 + [True] * 2
     memory, files = found.iloc[6], found.iloc[7]
@@ -343,14 +343,14 @@ def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     assert (latency["level"] < 1000).all()
 
 
-def test_a_soak_that_answers_all_has_no_unanswered_requests(results):
+def test_a_soak_that_answers_all_has_no_failed_requests(results):
     found = pd.read_parquet(results / "tables/soak.parquet").set_index("quantity")
-    unanswered = found.loc["unanswered requests"]
-    assert set(unanswered["drift"]) == {"steady"} and set(unanswered["unit"]) == {"%"}
-    assert (unanswered[["level", "per_hour", "unanswered"]] == 0).all(axis=None)
-    assert unanswered["failing_from_hours"].isna().all() and (unanswered["requests"] > 0).all()
-    others = found.drop("unanswered requests")
-    assert others[["requests", "unanswered", "failing_from_hours"]].isna().all(axis=None)
+    failed_rows = found.loc["failed requests"]
+    assert set(failed_rows["drift"]) == {"steady"} and set(failed_rows["unit"]) == {"%"}
+    assert (failed_rows[["level", "per_hour", "failed_requests"]] == 0).all(axis=None)
+    assert failed_rows["failing_from_hours"].isna().all() and (failed_rows["requests"] > 0).all()
+    others = found.drop("failed requests")
+    assert others[["requests", "failed_requests", "failing_from_hours"]].isna().all(axis=None)
 
 
 def test_a_soak_says_how_many_requests_missed_the_sla_in_windows_that_count(tmp_path):
@@ -367,56 +367,56 @@ def test_a_soak_says_how_many_requests_missed_the_sla_in_windows_that_count(tmp_
     assert made.drop("p95")[["exceedance", "allowed"]].isna().all(axis=None)
 
 
-def unanswered_of(folder):
-    """The rows of the table by quantity, and those of what went unanswered."""
+def failed_requests_of(folder):
+    """The rows of the table by quantity, and those of failed requests."""
     made = table_of("soak", folder).set_index("quantity")
-    return made, made.loc["unanswered requests"]
+    return made, made.loc["failed requests"]
 
 
-def test_what_is_unanswered_in_the_last_third_of_a_soak_is_told(tmp_path):
+def test_requests_that_fail_in_the_last_third_of_a_soak_are_told(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.3, first=40)
-    made, unanswered = unanswered_of(folder)
+    synthetic_files.fail_requests(folder, 0.3, first=40)
+    made, failed_rows = failed_requests_of(folder)
     assert set(made.loc["p95", "drift"]) == {"infinite at times"}
     assert set(made.loc["p50", "drift"]) == {"steady"}
     assert set(made.loc["p95", "windows"]) == {59} and np.isfinite(made.loc["p95", "level"]).all()
-    assert not set(unanswered["drift"]) & {"steady", "falls"}
-    assert list(unanswered["unanswered"] / unanswered["requests"]) == pytest.approx(
+    assert not set(failed_rows["drift"]) & {"steady", "falls"}
+    assert list(failed_rows["failed_requests"] / failed_rows["requests"]) == pytest.approx(
         [0.3 * 20 / 59] * 2, rel=0.01
     )
     # from the start of the first window to the middle of the 41st
-    assert list(unanswered["failing_from_hours"]) == pytest.approx([40.5 / 60] * 2)
+    assert list(failed_rows["failing_from_hours"]) == pytest.approx([40.5 / 60] * 2)
 
 
-def test_what_is_ever_more_unanswered_grows(tmp_path):
+def test_a_growing_share_of_failed_requests_grows(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
     for window in range(1, 60):
-        synthetic_files.leave_unanswered(folder, 0.0005 * window, window, window + 1)
-    made, unanswered = unanswered_of(folder)
-    assert set(unanswered["drift"]) == {"grows"}
-    assert list(unanswered["per_hour"]) == pytest.approx([3.0] * 2, rel=0.05)
+        synthetic_files.fail_requests(folder, 0.0005 * window, window, window + 1)
+    made, failed_rows = failed_requests_of(folder)
+    assert set(failed_rows["drift"]) == {"grows"}
+    assert list(failed_rows["per_hour"]) == pytest.approx([3.0] * 2, rel=0.05)
     assert set(made.loc["p95", "drift"]) == {"steady"}
 
 
-def test_few_that_are_always_unanswered_are_counted_and_steady(tmp_path):
+def test_a_constant_small_share_of_failed_requests_is_counted_and_steady(tmp_path):
     """One in a thousand, as errors come: independently of each other."""
     folder, requests = synthetic_files.write_soak(tmp_path), 338  # of each window
     for window, failed in enumerate(np.random.default_rng(0).binomial(requests, 0.001, 60)):
-        synthetic_files.leave_unanswered(folder, failed / requests, window, window + 1)
-    _, unanswered = unanswered_of(folder)
-    assert set(unanswered["drift"]) == {"steady"} and set(unanswered["unanswered"]) == {21}
-    assert list(unanswered["level"]) == pytest.approx([0.1] * 2, abs=0.05)
-    assert unanswered["failing_from_hours"].isna().all()
+        synthetic_files.fail_requests(folder, failed / requests, window, window + 1)
+    _, failed_rows = failed_requests_of(folder)
+    assert set(failed_rows["drift"]) == {"steady"} and set(failed_rows["failed_requests"]) == {21}
+    assert list(failed_rows["level"]) == pytest.approx([0.1] * 2, abs=0.05)
+    assert failed_rows["failing_from_hours"].isna().all()
 
 
 def test_a_percentile_that_was_infinite_in_each_window_of_a_soak_has_windows(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.5)
-    made, unanswered = unanswered_of(folder)
+    synthetic_files.fail_requests(folder, 0.5)
+    made, failed_rows = failed_requests_of(folder)
     assert set(made.loc["p95", "drift"]) == {"infinite at times"}
     assert set(made.loc["p95", "windows"]) == {59} and made.loc["p95", "level"].isna().all()
-    assert set(unanswered["drift"]) == {"steady"}
-    assert list(unanswered["level"]) == pytest.approx([50.0] * 2, rel=0.01)
+    assert set(failed_rows["drift"]) == {"steady"}
+    assert list(failed_rows["level"]) == pytest.approx([50.0] * 2, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -430,21 +430,21 @@ def test_a_percentile_that_was_infinite_in_each_window_of_a_soak_has_windows(tmp
         ([60, 60, 60, 60, 60, 60], 0),
     ],
 )
-def test_a_soak_fails_from_where_on_over_one_percent_is_unanswered(lost, first):
+def test_a_soak_fails_from_where_on_over_one_percent_of_requests_fail(lost, first):
     windows = failing(np.full(6, 3333), np.array(lost, float))
     assert next(iter(np.flatnonzero(windows)), None) == first
 
 
-def test_one_unanswered_request_of_few_is_no_failing_soak():
+def test_one_failed_request_of_few_is_no_failing_soak():
     assert not failing(np.full(60, 10), np.eye(60)[-1]).any()
     assert not failing(np.array([], int), np.array([])).any()
 
 
-def test_spoilt_windows_say_nothing_of_what_is_unanswered(tmp_path):
+def test_invalid_windows_say_nothing_of_failed_requests(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.leave_unanswered(folder, 0.5, last=1)  # that window is invalid
-    _, unanswered = unanswered_of(folder)
-    assert (unanswered["unanswered"] == 0).all() and (unanswered["requests"] > 0).all()
+    synthetic_files.fail_requests(folder, 0.5, last=1)  # that window is invalid
+    _, failed_rows = failed_requests_of(folder)
+    assert (failed_rows["failed_requests"] == 0).all() and (failed_rows["requests"] > 0).all()
 
 
 def test_a_soak_that_was_blocked_keeps_its_rows(tmp_path):
@@ -467,8 +467,8 @@ def test_what_a_remote_server_holds_is_unknown(tmp_path):
         reading |= {"memory_bytes": None, "open_files": None}
     write_json(folder / "record.json", record)
     made = table_of("soak", folder).set_index("quantity")
-    held = made.loc[["memory", "open files"]]
-    assert set(held["windows"]) == {0} and held["level"].isna().all()
+    resources = made.loc[["memory", "open files"]]
+    assert set(resources["windows"]) == {0} and resources["level"].isna().all()
     assert set(made.loc["p50", "drift"]) == {"steady"}
 
 
@@ -636,7 +636,7 @@ def test_a_lost_repeat_of_a_dedicated_peak_leaves_the_ratio_open_above():
     made = synthetic.records(repeated(3), mixes=[(1, 1)], holds=())
     for record in made:
         if record["cell"]["cell"] == "cpu1.resnet18.peak.r2":
-            record |= synthetic.spoil(record, "infeasible", "it was lost")
+            record |= synthetic.with_outcome(record, "infeasible", "it was lost")
     row = row_of(synthetic_files.tables_of(made), "savings")
     assert row["ci_high"] == 1 and np.isfinite(row["ci_low"])
 
@@ -654,7 +654,7 @@ def test_certified_is_the_smallest_of_the_repeats_and_none_if_one_has_none():
     twice = [r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1"]
     peak = combine(synthetic.loaded(twice), seed=1)
     assert peak.certified[0] == min(r["certified_scale"] for r in twice)
-    once = [twice[0], synthetic.spoil(twice[1], "uncertified", "no rate passed")]
+    once = [twice[0], synthetic.with_outcome(twice[1], "uncertified", "no rate passed")]
     peak = combine(synthetic.loaded(once), seed=1)
     assert np.isnan(peak.certified[0])
     assert (peak.verdict, peak.reason) == ("uncertified", "repeat 2: no rate passed")
@@ -769,22 +769,22 @@ def steps_of(record, tenants):
     return [step for step in record["steps"] if len(step["tenants"]) == tenants]
 
 
-def spoil_step(step):
+def make_invalid(step):
     step |= {"outcome": "disturbed", "reason": "the host was busy", "seen": {}}
 
 
-def test_a_spoilt_window_takes_no_more_than_its_own_comparisons(tmp_path):
-    found = slowdowns(tmp_path, lambda record: spoil_step(steps_of(record, 2)[0]))
+def test_an_invalid_window_takes_no_more_than_its_own_comparisons(tmp_path):
+    found = slowdowns(tmp_path, lambda record: make_invalid(steps_of(record, 2)[0]))
     assert {pair: row["comparisons"] for pair, row in found.items()} == {
         (SLOW, SLOW): 3, (SLOW, QUICK): 2, (QUICK, SLOW): 2, (QUICK, QUICK): 3
     }  # fmt: skip
     assert {row["verdict"] for row in found.values()} == {"ok"}
 
 
-def test_a_pair_that_was_always_spoilt_is_a_row_that_says_so(tmp_path):
+def test_a_pair_that_was_always_invalid_is_a_row_that_says_so(tmp_path):
     def change(record):
         for step in steps_of(record, 2):
-            spoil_step(step)
+            make_invalid(step)
 
     found = slowdowns(tmp_path, change)
     row = found[SLOW, QUICK]
@@ -896,13 +896,13 @@ def test_a_tenant_beside_others_that_stay_has_a_row_per_cell_and_the_truth(besid
     assert (found["verdict"] == "ok").all()
     for row in found.to_dict("records"):
         other = QUICK if row["searched"] == SLOW else SLOW
-        assert row["held"] == other
-        held = row["held_rps"] / synthetic.TRUTH.capacities[other]
-        assert row["held_share"] == pytest.approx(held, rel=0.06)
-        share = synthetic.TRUTH.gain - held
+        assert row["background_tenants"] == other
+        background = row["background_rps"] / synthetic.TRUTH.capacities[other]
+        assert row["background_share"] == pytest.approx(background, rel=0.06)
+        share = synthetic.TRUTH.gain - background
         assert row["share"] == pytest.approx(share, rel=0.1)
         assert row["share_low"] < row["share"] < row["share_high"]
-        assert row["share"] + row["held_share"] == pytest.approx(row["sharing_ratio"])
+        assert row["share"] + row["background_share"] == pytest.approx(row["sharing_ratio"])
         assert row["dedicated_low_rps"] < row["dedicated_rps"] < row["dedicated_high_rps"]
         assert row["peak_low_rps"] < row["peak_rps"] < row["peak_high_rps"]
         assert row["certified_rps"] == pytest.approx(0.9 * row["estimate_rps"])
@@ -935,7 +935,7 @@ def test_shares_are_of_dedicated_peaks_at_the_speed_of_the_cell():
     plain = [row["peak_rps"] / row["dedicated_rps"] for row in rows]
     assert max(abs(row["share"] / each - 1) for row, each in zip(rows, plain, strict=True)) > 0.1
     for row in rows:
-        assert row["share"] + row["held_share"] == pytest.approx(row["sharing_ratio"])
+        assert row["share"] + row["background_share"] == pytest.approx(row["sharing_ratio"])
 
 
 def test_of_three_tenants_all_but_the_searched_stay():
@@ -945,21 +945,21 @@ def test_of_three_tenants_all_but_the_searched_stay():
     rows = synthetic_files.tables_of(made)["background"].to_pylist()
     found = {row["load_line"]: row for row in rows}
     row = found["background-b-20"]
-    assert (row["held"], row["held_at"]) == ("a + c", "20 %")
-    assert row["held_rps"] == pytest.approx(0.2 * 80)
-    assert row["held_share"] == pytest.approx(0.4, rel=0.1)
+    assert (row["background_tenants"], row["background_at"]) == ("a + c", "20 %")
+    assert row["background_rps"] == pytest.approx(0.2 * 80)
+    assert row["background_share"] == pytest.approx(0.4, rel=0.1)
     row = found["background-b-at-0"]
-    assert (row["held_at"], row["held_rps"]) == ("9, 5 requests/s", 14)
+    assert (row["background_at"], row["background_rps"]) == ("9, 5 requests/s", 14)
     assert row["share"] == pytest.approx(1.25 - 9 / 30 - 5 / 50, rel=0.15)
 
 
 def test_a_search_that_found_nothing_beside_others_still_says_what_they_stayed_at():
     made = synthetic.records(mixes=(), holds=())
     beside = synthetic.background_records(percents=(50,))
-    made += [synthetic.spoil(record, "infeasible", "too slow") for record in beside]
+    made += [synthetic.with_outcome(record, "infeasible", "too slow") for record in beside]
     for row in synthetic_files.tables_of(made)["background"].to_pylist():
         assert (row["verdict"], row["reason"]) == ("infeasible", "too slow")
-        assert row["held_share"] == pytest.approx(0.5, rel=0.06)
+        assert row["background_share"] == pytest.approx(0.5, rel=0.06)
         assert row["peak_rps"] is row["share"] is row["sharing_ratio"] is None
 
 
@@ -967,4 +967,4 @@ def test_without_dedicated_peaks_there_are_no_shares():
     beside = synthetic.background_records(percents=(50,))
     for row in synthetic_files.tables_of(beside)["background"].to_pylist():
         assert row["peak_rps"] > 0
-        assert row["dedicated_rps"] is row["share"] is row["held_share"] is None
+        assert row["dedicated_rps"] is row["share"] is row["background_share"] is None

@@ -11,7 +11,7 @@ import pytest
 from certificate_files import make_certificate
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from perseus.serving.access import HIDDEN, MOST_BYTES, Access, Header, read_access
+from perseus.serving.access import HIDDEN, MAX_BYTES, Access, Header, read_access
 from perseus.serving.failures import ServerError
 from perseus.serving.open_inference import server_metadata
 from perseus.serving.running_server import RunningServer
@@ -47,9 +47,9 @@ def test_every_variable_that_is_missing_or_cannot_be_sent_is_named():
     other = TOKEN | {"name": "x-team", "env": "TEAM", "prefix": ""}
     with pytest.raises(ServerError) as caught:
         read_access(remote(TOKEN, other), {"TEAM": f"{SECRET}\nx: y"})
-    said = str(caught.value)
-    assert "TRITON_TOKEN is not set" in said and "export TRITON_TOKEN=..." in said
-    assert "TEAM holds a character that no header can carry" in said and SECRET not in said
+    text = str(caught.value)
+    assert "TRITON_TOKEN is not set" in text and "export TRITON_TOKEN=..." in text
+    assert "TEAM holds a character that no header can carry" in text and SECRET not in text
 
 
 def test_a_server_with_tls_never_gets_a_token_without_it():
@@ -109,7 +109,7 @@ class Page(http.server.BaseHTTPRequestHandler):
         elif self.path == "/endless":
             self.send_response(200)
             self.end_headers()
-            for _ in range(MOST_BYTES // 2**20 + 2):
+            for _ in range(MAX_BYTES // 2**20 + 2):
                 self.wfile.write(bytes(2**20))
         elif self.headers["authorization"] == f"Bearer {SECRET}":
             self.send_response(200)

@@ -43,10 +43,10 @@ def test_a_new_launcher_is_a_module_of_its_name(tmp_path, monkeypatch):
         "    say(f'{server.name} {repository} {log_path} {cores} {rate_limited_cores}')\n"
     )
     monkeypatch.setattr(launchers, "__path__", [*launchers.__path__, str(tmp_path)])
-    said: list[str] = []
+    messages: list[str] = []
     server = SERVER.model_copy(update={"launcher": "nerdctl"})
-    launch(server, Path("models"), Path("log"), [3], say=said.append, rate_limited_cores=1)
-    assert said == ["cpu1 models log [3] 1"]
+    launch(server, Path("models"), Path("log"), [3], say=messages.append, rate_limited_cores=1)
+    assert messages == ["cpu1 models log [3] 1"]
 
 
 @pytest.fixture(autouse=True)

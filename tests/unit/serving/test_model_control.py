@@ -31,22 +31,22 @@ class Elsewhere(Control):
 @pytest.mark.parametrize("refuses", ["a", "b", "ab"])
 def test_a_model_that_stays_keeps_no_other(refuses, monkeypatch):
     monkeypatch.setattr(model_control, "UNLOAD_S", 0.0)
-    said = []
+    messages = []
     with Elsewhere("abc", refuses) as control:
-        control.unload(list("abc"), said.append)
+        control.unload(list("abc"), messages.append)
         assert control.loaded() == list(refuses)
     names = ", ".join(refuses)
-    assert said == [
+    assert messages == [
         f"{names} could not be unloaded: not now",
         f"still loaded on far:1: {names}. See docs/how-to/remote-servers.md",
     ]
 
 
 def test_a_model_that_has_gone_is_not_said_to_be_there():
-    said = []
+    messages = []
     with Elsewhere("b", "a") as control:
-        control.unload(list("ab"), said.append)
-    assert said == ["a could not be unloaded: not now"]
+        control.unload(list("ab"), messages.append)
+    assert messages == ["a could not be unloaded: not now"]
 
 
 class Namespaced(Control):

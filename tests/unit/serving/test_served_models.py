@@ -148,5 +148,5 @@ def test_all_reasons_are_told_at_once(ask):
 
 def test_a_server_with_many_models_names_some_of_them():
     names = [f"model{n:02}" for n in range(25)]
-    said = served_models._unknown(SERVER, "other", names)
-    assert said.endswith("model18, model19 and 5 more") and "did you mean" not in said
+    text = served_models._unknown(SERVER, "other", names)
+    assert text.endswith("model18, model19 and 5 more") and "did you mean" not in text

@@ -48,8 +48,8 @@ def problems(tmp_path):
 )
 def test_a_key_that_stands_twice_is_told_with_both_lines(problems, text, key, lines):
     first, last = lines
-    said = f" line {last}: {key!r} stands in line {first}, too (keep one of them)"
-    assert problems(text) == [said]
+    content = f" line {last}: {key!r} stands in line {first}, too (keep one of them)"
+    assert problems(text) == [content]
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_keys_are_of_a_profile_unless_the_command_line_sets_them(arguments, expe
 
 
 def test_a_problem_of_a_key_that_a_profile_sets_names_the_profile():
-    said = "set by config: in a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default"
+    text = "set by config: in a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default"
     assert naming_profile("email: unknown key", {"email"}) == (
-        f"email: unknown key ({said}: remove it there, or run with --profile none)"
+        f"email: unknown key ({text}: remove it there, or run with --profile none)"
     )
-    assert said in naming_profile("costs.pricing[0]: 'x' is not known", {"costs"})
+    assert text in naming_profile("costs.pricing[0]: 'x' is not known", {"costs"})
     assert naming_profile("emails: unknown key", {"email"}) == "emails: unknown key"

@@ -7,10 +7,10 @@ import pytest
 from perseus.study.fingerprint import Sources
 
 FILES = {
-    "job.py": "from perseus.room.work import double\nprint(double(2))\n",
+    "job.py": "from perseus.layer.work import double\nprint(double(2))\n",
     "perseus/__init__.py": "",
-    "perseus/room/__init__.py": '"""A room."""\n',
-    "perseus/room/work.py": '''\
+    "perseus/layer/__init__.py": '"""A layer."""\n',
+    "perseus/layer/work.py": '''\
         """What is done."""
 
         from __future__ import annotations
@@ -34,7 +34,7 @@ FILES = {
             # obvious
             return number * FACTOR
         ''',
-    "perseus/room/other.py": "VALUE = 1\n",
+    "perseus/layer/other.py": "VALUE = 1\n",
     "perseus/host/__init__.py": "",
     "perseus/host/job.py": "VALUE = 1\n",
     "perseus/study/__init__.py": "",
@@ -66,7 +66,7 @@ def changes(folder):
     return edit
 
 
-WORK = "perseus/room/work.py"
+WORK = "perseus/layer/work.py"
 
 
 @pytest.mark.parametrize(
@@ -122,43 +122,43 @@ def test_a_script_is_part_of_its_fingerprint(changes):
 @pytest.mark.parametrize(
     ("place", "statement"),
     [
-        (WORK, "import perseus.room.other"),
-        (WORK, "import perseus.room.other as other"),
-        (WORK, "from perseus.room import other"),
-        (WORK, "from perseus.room.other import VALUE"),
+        (WORK, "import perseus.layer.other"),
+        (WORK, "import perseus.layer.other as other"),
+        (WORK, "from perseus.layer import other"),
+        (WORK, "from perseus.layer.other import VALUE"),
         (WORK, "from . import other"),
         (WORK, "from .other import VALUE"),
-        (WORK, "from ..room import other"),
-        (WORK, "def later():\n    from perseus.room import other"),
-        (WORK, "try:\n    import perseus.room.other\nexcept ImportError:\n    pass"),
-        ("perseus/room/__init__.py", "from .other import VALUE"),
-        ("perseus/__init__.py", "import perseus.room.other"),
-        ("job.py", "import perseus.room.other"),
+        (WORK, "from ..layer import other"),
+        (WORK, "def later():\n    from perseus.layer import other"),
+        (WORK, "try:\n    import perseus.layer.other\nexcept ImportError:\n    pass"),
+        ("perseus/layer/__init__.py", "from .other import VALUE"),
+        ("perseus/__init__.py", "import perseus.layer.other"),
+        ("job.py", "import perseus.layer.other"),
     ],
 )
 def test_an_import_is_followed(changes, folder, place, statement):
     (folder / place).write_text((folder / place).read_text() + f"\n{statement}\n")
-    assert changes("perseus/room/other.py", "VALUE = 1", "VALUE = 2")
+    assert changes("perseus/layer/other.py", "VALUE = 1", "VALUE = 2")
 
 
 @pytest.mark.parametrize("test", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
 def test_an_import_for_types_is_not_followed_and_does_not_count(changes, folder, test):
-    block = f"if {test}:\n    from perseus.room import other\nelse:\n    import perseus.host\n"
+    block = f"if {test}:\n    from perseus.layer import other\nelse:\n    import perseus.host\n"
     assert changes(WORK, "FACTOR = 2", f"FACTOR = 2\n{block}")
-    assert not changes("perseus/room/other.py", "VALUE = 1", "VALUE = 2")
+    assert not changes("perseus/layer/other.py", "VALUE = 1", "VALUE = 2")
     assert not changes(WORK, "import other", "import nothing")
     assert changes("perseus/host/__init__.py", "", "VALUE = 2")
 
 
 def test_a_module_that_nothing_imports_is_followed_where_it_is_named(changes):
-    assert not changes("perseus/room/other.py", "VALUE = 1", "VALUE = 2")
+    assert not changes("perseus/layer/other.py", "VALUE = 1", "VALUE = 2")
     assert changes(
-        "perseus/room/other.py", "VALUE = 2", "VALUE = 3", modules=["perseus.room.other"]
+        "perseus/layer/other.py", "VALUE = 2", "VALUE = 3", modules=["perseus.layer.other"]
     )
 
 
 def test_the_packages_of_a_module_count(changes):
-    assert changes("perseus/room/__init__.py", '"""A room."""', "OPEN = True")
+    assert changes("perseus/layer/__init__.py", '"""A layer."""', "OPEN = True")
 
 
 def test_what_writes_text_for_people_is_left_out(changes, folder):
@@ -192,8 +192,8 @@ def test_missing_files_and_modules_are_told(folder):
     sources = Sources(folder)
     with pytest.raises(FileNotFoundError, match=r"none\.py"):
         sources.fingerprint(["none.py"])
-    with pytest.raises(ModuleNotFoundError, match=r"perseus\.room\.none"):
-        sources.fingerprint(["job.py"], ["perseus.room.none"])
+    with pytest.raises(ModuleNotFoundError, match=r"perseus\.layer\.none"):
+        sources.fingerprint(["job.py"], ["perseus.layer.none"])
     (folder / "job.py").write_text("import perseus.gone\n")
     with pytest.raises(ModuleNotFoundError, match=r"perseus\.gone"):
         Sources(folder).fingerprint(["job.py"])
@@ -201,7 +201,7 @@ def test_missing_files_and_modules_are_told(folder):
 
 def test_the_order_of_what_is_asked_for_does_not_matter(folder):
     sources = Sources(folder)
-    modules = ["perseus.room.other", "perseus.study.runtimes"]
+    modules = ["perseus.layer.other", "perseus.study.runtimes"]
     assert sources.fingerprint(["job.py"], modules) == sources.fingerprint(
         ["job.py"], modules[::-1]
     )
@@ -217,5 +217,5 @@ def test_the_same_code_elsewhere_has_the_same_fingerprint(folder, tmp_path_facto
 
 def test_children_are_the_modules_of_a_package(folder):
     sources = Sources(folder)
-    assert sources.children("perseus.room") == ["perseus.room.other", "perseus.room.work"]
+    assert sources.children("perseus.layer") == ["perseus.layer.other", "perseus.layer.work"]
     assert sources.children("perseus.none") == []

@@ -168,12 +168,12 @@ def test_tenants_of_one_scenario_keep_settings_of_their_own():
     assert made["shared~instances-2"] == ["squeezenet1_1", "mobilenet_v3_small~instances-2"]
 
 
-def test_a_held_tenant_is_held_by_its_name():
+def test_a_background_tenant_is_named_as_in_its_setting():
     hold = {"kind": "peak", "hold": PAIR[1], "percents_of_peak": [50]}
     study = load(shared({"instances": [2]}, experiments=[hold]))
     (cell,) = (cell for cell in cells(study) if cell.run.line == "hold")
-    assert cell.run.held == "mobilenet_v3_small~instances-2"
-    assert cell.run.held in [tenant.name for tenant in cell.scenario.tenants]
+    assert cell.run.background_tenant == "mobilenet_v3_small~instances-2"
+    assert cell.run.background_tenant in [tenant.name for tenant in cell.scenario.tenants]
     (question,) = (q for q in planning.tables_task(study).grids if len(q.tenants) == 2)
     assert question.load_line == "hold-mobilenet_v3_small-50"
     assert question.settings[0].load_line == cell.run.name
@@ -235,7 +235,7 @@ def test_the_mix_of_the_demand_is_compared():
     assert len(of) == 2 and of[0] == of[1] and of[0].rate_shares == (0.2, 0.6, 0.2)
 
 
-def test_a_scenario_with_a_preset_of_its_own_is_held_against_peaks_of_that_preset():
+def test_a_scenario_with_a_preset_of_its_own_is_compared_with_peaks_of_that_preset():
     item = scenario(*PAIR, preset="smoke") | {"grid": {"vary": {"instances": [1, 2]}}}
     study = load({"scenarios": [item]})
     lines = [(q.tenants, q.load_line) for q in planning.tables_task(study).grids]
@@ -265,8 +265,8 @@ def test_names_are_safe_as_files_and_no_name_of_a_user():
     assert suffix({"preferred_batch_sizes": (4, 8), "cores": 2}) == "~preferred-4-8~cores-2"
     assert describe({"preferred_batch_sizes": (), "runtime": "x"}) == "preferred none, runtime x"
     assert configured("cpu1~cores-2") == configured("cpu1") == "cpu1"
-    (said, *_) = problems({"study": f"a{MARK}b"})
-    assert "is not a name" in said
+    (messages, *_) = problems({"study": f"a{MARK}b"})
+    assert "is not a name" in messages
 
 
 def test_several_servers_are_settings_too():
@@ -489,5 +489,5 @@ def test_energy_of_a_cpu_is_bounded_where_its_host_tells_it(monkeypatch):
 def test_a_grid_of_what_is_not_there_is_one_problem():
     change = alone({"instances": [1, 2]}, servers=["cpu2"])
     change["scenarios"][0]["tenants"] = [{"model": "squeeze"}]
-    said = problems(change)
-    assert not any("grid" in problem for problem in said)
+    text = problems(change)
+    assert not any("grid" in problem for problem in text)

@@ -386,16 +386,16 @@ def test_rows_of_another_length_refuse_the_list_and_are_cut_short(refused):
 
 
 @pytest.mark.parametrize(
-    ("catalogue", "said"),
+    ("catalogue", "message"),
     [
         ("", "list.csv: has no column InstanceType, Region, Price (it needs"),
         ("InstanceType,vCPUs\na,1\n", "list.csv: has no column Region, Price (it needs"),
         ("\0", "list.csv: "),
     ],
 )
-def test_a_file_that_is_no_price_list_is_refused(refused, catalogue, said):
+def test_a_file_that_is_no_price_list_is_refused(refused, catalogue, message):
     (problem,) = refused(catalogue, at("a", "here"))
-    assert problem.startswith(said)
+    assert problem.startswith(message)
 
 
 def test_a_file_that_is_not_there_is_named(refused):
@@ -477,8 +477,8 @@ def test_notes_and_empty_lines_of_a_list_are_left_out(price):
 def test_so_are_those_before_the_columns(price, refused):
     catalogue = "# ours, of today\n\n" + LAMBDA
     assert price(catalogue, at("cpu_4x_general", "us-east-1"), cores=4).vcpus == 4
-    (said,) = refused(catalogue + "a\n", at("cpu_4x_general", "us-east-1"), cores=4)
-    assert said.startswith("list.csv line 6: has 1 fields, and the header 9")
+    (message,) = refused(catalogue + "a\n", at("cpu_4x_general", "us-east-1"), cores=4)
+    assert message.startswith("list.csv line 6: has 1 fields, and the header 9")
 
 
 def test_the_usual_prices_of_clouds_are_not_doubted(price):
@@ -487,7 +487,7 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (at("n1-standart-4", "us-central1"),
          "instance: 'n1-standart-4' is not in list.csv (did you mean 'n1-standard-4'?)"),
@@ -513,13 +513,13 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
          "custom.on_demand.usd_per_vcpu_hour: must be > 0, not 0"),
     ],
 )  # fmt: skip
-def test_what_is_not_in_the_list_or_cannot_be_is_refused_with_what_can(refused, row, said):
+def test_what_is_not_in_the_list_or_cannot_be_is_refused_with_what_can(refused, row, message):
     found = refused(GCP, row, cores=4)
-    assert any(line.startswith(f"servers[0].price.{said}") for line in found), found
+    assert any(line.startswith(f"servers[0].price.{message}") for line in found), found
 
 
 @pytest.mark.parametrize(
-    ("costs", "said"),
+    ("costs", "message"),
     [
         ({"currency": "EUR"}, "usd_per_currency_unit: is missing: currency is EUR"),
         ({"currency": "Euro"}, "currency: 'Euro' is not"),
@@ -534,9 +534,9 @@ def test_what_is_not_in_the_list_or_cannot_be_is_refused_with_what_can(refused, 
         ({"prices": 3}, "prices: must be a string"),
     ],
 )
-def test_what_cannot_be_of_costs_is_refused(refused, costs, said):
+def test_what_cannot_be_of_costs_is_refused(refused, costs, message):
     found = refused(LAMBDA, at("cpu_4x_general", "us-east-1"), cores=4, costs=costs)
-    assert any(line.startswith(f"costs.{said}") for line in found), found
+    assert any(line.startswith(f"costs.{message}") for line in found), found
 
 
 # Other prices, and what they reach

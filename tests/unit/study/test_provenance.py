@@ -123,13 +123,13 @@ def test_what_is_left_out_is_there():
 def test_a_measurement_knows_nothing_of_tables_prices_and_figures():
     modules = code()
     prices = ("price", "price_list", "pricing", "machine_price")
-    for room in (
+    for layer in (
         "perseus.results",
         "perseus.report",
         *(f"perseus.study.{each}" for each in prices),
     ):
-        assert find_spec(room) is not None
-        assert not {name for name in modules if name == room or name.startswith(f"{room}.")}
+        assert find_spec(layer) is not None
+        assert not {name for name in modules if name == layer or name.startswith(f"{layer}.")}
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

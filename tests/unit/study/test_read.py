@@ -629,8 +629,8 @@ def many(tenants, **experiment):
     ids=["mixes", "soak", "background"],
 )
 def test_a_cell_has_a_name_that_a_file_may_have(kind, keys):
-    said = "\n".join(problems(many(60, kind=kind, **keys)))
-    assert re.search(r"experiments\[0\]: names a cell with \d{3} characters, more than 240", said)
+    text = "\n".join(problems(many(60, kind=kind, **keys)))
+    assert re.search(r"experiments\[0\]: names a cell with \d{3} characters, more than 240", text)
 
 
 def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
@@ -725,11 +725,13 @@ def test_a_store_to_track_results_is_a_server_or_a_file(uri, told):
         assert read(merged(BASE, {"track": {"mlflow": right}})).definition.track.mlflow == right
 
 
-@pytest.mark.parametrize(("listed", "said"), [([2000, 1, 1024], ""), ([2000, 4, 4], "has 4 twice")])
-def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, said):
+@pytest.mark.parametrize(
+    ("listed", "message"), [([2000, 1, 1024], ""), ([2000, 4, 4], "has 4 twice")]
+)
+def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, message):
     found = "\n".join(problems({"scenarios": [shared(kind="concurrency", concurrencies=listed)]}))
     assert "concurrencies[0]: must be" in found
-    assert said in found and ("twice" in found) == bool(said)
+    assert message in found and ("twice" in found) == bool(message)
 
 
 def test_no_value_is_taken_for_one_of_another_type():

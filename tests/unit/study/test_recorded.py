@@ -111,7 +111,7 @@ def test_a_stated_column_and_unit_win(unit, size_s, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "starts_s", "form"),
+    ("content", "starts_s", "file_format"),
     [
         (AZURE_LLM, [0, 0.02004, 1.5], "a CSV file"),
         (MOONCAKE, [0, 3.053, 3.0535], "a Mooncake trace"),
@@ -122,10 +122,10 @@ def test_a_stated_column_and_unit_win(unit, size_s, tmp_path):
         (TWO_FUNCTIONS, [0, 60, 120], "an Azure Functions trace of 2019"),
     ],
 )
-def test_formats_are_recognised(content, starts_s, form, tmp_path):
+def test_formats_are_recognised(content, starts_s, file_format, tmp_path):
     found = read(tmp_path, content)
     assert found.recorded.starts_s == pytest.approx(starts_s, abs=1e-4)
-    assert found.form == form and not found.understood.doubt
+    assert found.format == file_format and not found.understood.doubt
 
 
 @pytest.mark.parametrize(
@@ -283,11 +283,11 @@ def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps,
 
 
 def test_what_was_understood_is_said(tmp_path):
-    said = {
+    text = {
         name: read(tmp_path, content).message(name)
         for name, content in {"a": AZURE_LLM, "b": BURSTGPT, "c": "0\n0.5\n1\n", "d": LOG}.items()
     }
-    assert said == {
+    assert text == {
         "a": "a was read as a CSV file: 3 requests in 2.25 s, 1.33/s; times of column 'TIMESTAMP'"
         " in dates (without a zone: an hour that its clock repeats counts double)",
         "b": "b was read as a BurstGPT trace: 4 requests in 101 s, 0.0396/s; times of column"

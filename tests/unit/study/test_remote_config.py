@@ -33,7 +33,7 @@ def test_a_host_is_enough():
     assert server.remote.grpc == "triton.example.org:8001"
     assert server.remote.http == "triton.example.org:8000"
     assert server.remote.metrics == "http://triton.example.org:8002/metrics"
-    assert (server.remote.tls, server.remote.foreign_models) == ("none", "refuse")
+    assert (server.remote.tls, server.remote.other_models) == ("none", "refuse")
 
 
 def test_a_host_may_have_underscores_as_containers_have():
@@ -182,6 +182,6 @@ def test_shared_memory_and_priorities_are_of_servers_that_are_started_here():
     study = study_on(remote())
     study["scenarios"][0]["tenants"][0]["priority"] = 1
     study["measurement"] = {"client": {"shared_memory": True}}
-    said = "\n".join(problems(study))
-    assert "launcher 'remote', is not on this host or does not share its memory" in said
-    assert "tenants[0].priority: server 'far' is remote" in said
+    text = "\n".join(problems(study))
+    assert "launcher 'remote', is not on this host or does not share its memory" in text
+    assert "tenants[0].priority: server 'far' is remote" in text

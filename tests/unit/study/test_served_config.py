@@ -87,7 +87,7 @@ def test_beside_models_that_are_brought_only_these_have_files():
     mixed = study_of(
         served(), model(), scenarios=[scenario("mine", "squeezenet1_1", servers=["far"])]
     )
-    study = load(mixed | {"servers": [remote(foreign_models="allow")]})
+    study = load(mixed | {"servers": [remote(other_models="allow")]})
     (shared,) = (cell for cell in cells(study) if cell.scenario.name == "shared")
     assert files.cell_inputs(study, shared)["repository"] == ["model_repository/base/far.shared"]
     (served_here,) = planning.repository_task(study, shared.scenario.id).tenants
@@ -101,7 +101,7 @@ def test_beside_models_that_are_brought_only_these_have_files():
     ]
     assert files.ceilings(study) == ["results/base/ceilings/far.json"]
     assert problems(mixed) == (
-        "servers[0].remote.foreign_models: must be allow: 'squeezenet1_1' is loaded where 'mine', a"
+        "servers[0].remote.other_models: must be allow: 'squeezenet1_1' is loaded where 'mine', a"
         " served_model, is (or give each a server of its own)",
     )
 

@@ -320,7 +320,7 @@ def test_answers_of_a_server_are_told_with_their_code_and_their_words():
 
 def test_a_server_of_something_else_is_said(monkeypatch):
     monkeypatch.setattr("perseus.traffic.grpc_transport.CONNECT_S", 0.1)
-    said = "a frame of 4740180 bytes"  # its first three bytes, as a length
+    text = "a frame of 4740180 bytes"  # its first three bytes, as a length
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -332,7 +332,7 @@ def test_a_server_of_something_else_is_said(monkeypatch):
                         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         threading.Thread(target=speak_http_1, daemon=True).start()
-        with pytest.raises(RequestFailedError, match=f"no gRPC connection within 5 s: {said}"):
+        with pytest.raises(RequestFailedError, match=f"no gRPC connection within 5 s: {text}"):
             transport(address).__enter__()
 
 
@@ -446,5 +446,5 @@ def test_what_was_on_its_way_to_a_server_that_is_lost_reaches_no_other():
 def test_an_answer_is_what_its_trailers_and_its_message_say(fields, parts, code, message):
     call = Call(b"", memoryview(b"body"))
     call.fields, call.parts = fields, parts
-    found, said = outcome(call, End.ANSWERED, "")
-    assert found is code and message in said
+    found, output = outcome(call, End.ANSWERED, "")
+    assert found is code and message in output

@@ -356,7 +356,7 @@ def test_an_answer_before_a_frame_that_is_none_is_not_forgotten():
 
 def test_a_connection_whose_numbers_are_used_up_takes_no_more(monkeypatch):
     connection = connected()
-    monkeypatch.setattr(http2, "MOST", 3)
+    monkeypatch.setattr(http2, "MAX_31_BITS", 3)
     streams = with_requests(connection, b"a", b"b")
     assert len(sent(connection, http2.HEADERS)) == 2
     streams += with_requests(connection, b"c")

@@ -49,8 +49,8 @@ def test_what_a_server_does_not_take_is_refused(code, status):
 def test_not_all_that_is_fine_is_an_answer(headers, body, status):
     reply = _reply(SimpleNamespace(status=200, headers=headers), body)
     assert reply.status is status
-    said = f"HTTP 200, but not the response of a model: {body.decode()}"
-    assert reply.message == ("" if status is Status.OK else said)
+    text = f"HTTP 200, but not the response of a model: {body.decode()}"
+    assert reply.message == ("" if status is Status.OK else text)
 
 
 @pytest.mark.parametrize("shape", [[10**20], [2**62, 2**62], [-1, 3], ["a"], [1.5], [2]])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.in_process import (
-    LEAST_INFERENCES,
+    MIN_INFERENCES,
     InProcessError,
     has_backend,
     in_process_ms,
@@ -49,7 +49,7 @@ CERTIFY_AT: Final = (0.8, 0.6)
 REQUESTS: Final = 300
 """Requests that a window counts, within these seconds."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
-MOST_PATIENT_S: Final = 20.0
+MAX_COUNTED_S: Final = 20.0
 """A window that certifies a slow network waits for the fewest requests that its SLA needs, but no
 longer than this."""
 
@@ -129,8 +129,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     full_s = max(1.0, 2 * unloaded_s) + _counted_s(1 / unloaded_s)
     within_s = sum(_usual_s(sla, unloaded_s) for _, sla in slas(task, 1000 * unloaded_s))
     windows = 1 + 2 * len(CERTIFY_AT)
-    most_s = windows * (ATTEMPTS + 1) * (MOST_PATIENT_S + 4 * LONGEST_S) + PATIENCE_S
-    about_s = max(run.in_process_s, LEAST_INFERENCES * unloaded_s) + full_s + within_s
+    most_s = windows * (ATTEMPTS + 1) * (MAX_COUNTED_S + 4 * LONGEST_S) + PATIENCE_S
+    about_s = max(run.in_process_s, MIN_INFERENCES * unloaded_s) + full_s + within_s
     return min(about_s, most_s), most_s
 
 
@@ -151,7 +151,7 @@ def _certifying_s(sla: Sla, rate_rps: float) -> float:
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
     """Usual seconds of load for an SLA of a network with this inference time."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
-    if 1000 * unloaded_s > sla.latency_ms or counted_s > MOST_PATIENT_S:
+    if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
     return _settle_s(sla) + counted_s + 2 * sla.latency_ms / 1000
 
@@ -250,7 +250,7 @@ def within(
     for share in CERTIFY_AT:
         certified_rps = share * limit_rps
         counted_s = _certifying_s(sla, certified_rps)
-        if counted_s > MOST_PATIENT_S:
+        if counted_s > MAX_COUNTED_S:
             return limit(np.nan, f"{certified_rps:.3g} requests/s are too few to certify a limit")
         window = valid_window(system, partial(_window, cell, system, sla, certified_rps, counted_s))
         if window.verdict is Verdict.PASS:

@@ -49,7 +49,7 @@ LOOKS_S: Final = 1.0
 NONE: Final = np.empty(0)
 """The send times of a tenant without load."""
 
-BURSTY: Final = Tolerance(ON_IDLE_HOST.foreign, ON_BUSY_HOST.send_lag, late_within=True)
+BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
 """Requests of a burst are due at once, and are sent one after another."""
 
 

@@ -112,10 +112,10 @@ def loads_s(server_log: Path) -> dict[str, float]:
     another host."""
     begun, loaded = dict[str, timedelta](), dict[str, float]()
     for line in server_log.read_text(errors="replace").splitlines():
-        if said := LOG_LINE.match(line):
-            at_s = timedelta(hours=int(said[1]), minutes=int(said[2]), seconds=float(said[3]))
-            tenant = tenant_of(said[4] or said[5])
-            if said[4]:
+        if match := LOG_LINE.match(line):
+            at_s = timedelta(hours=int(match[1]), minutes=int(match[2]), seconds=float(match[3]))
+            tenant = tenant_of(match[4] or match[5])
+            if match[4]:
                 begun.setdefault(tenant, at_s)
             elif tenant in begun:
                 loaded[tenant] = (at_s - begun[tenant]) % DAY / SECOND

@@ -121,8 +121,8 @@ class EarlierMix:
     @property
     def is_infeasible(self) -> bool:
         """Whether this mix of different models keeps no SLA at any load."""
-        nothing = not self.repeats and Outcome.INFEASIBLE in self.outcomes
-        return nothing and not self.shared.is_of_copies
+        keeps_none = not self.repeats and Outcome.INFEASIBLE in self.outcomes
+        return keeps_none and not self.shared.is_of_copies
 
 
 def _mixes(

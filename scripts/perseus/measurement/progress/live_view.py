@@ -34,7 +34,7 @@ from perseus.measurement.progress.state import OnProgress, Progress, TenantProgr
 
 REFRESH_S: Final = 1.0
 STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid": "magenta"}
-MOST_PEAKS: Final = 8
+MAX_PEAKS: Final = 8
 UNKNOWN: Final = "\N{EN DASH}"
 ERASE_BELOW: Final = "\x1b[J"
 """From the cursor on: others print a line and its end apart, and what stands there stays."""
@@ -161,10 +161,10 @@ def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
 def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
     """The first tenants, as many as fit on the screen."""
     table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
-    for each in peaks[:MOST_PEAKS]:
+    for each in peaks[:MAX_PEAKS]:
         table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))
-    if len(peaks) > MOST_PEAKS:
-        table.add_row(f"{len(peaks) - MOST_PEAKS} more", "", "")
+    if len(peaks) > MAX_PEAKS:
+        table.add_row(f"{len(peaks) - MAX_PEAKS} more", "", "")
     return table
 
 

@@ -12,7 +12,7 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasureTask
 
-LEAST_UTILISATION = 0.25
+MIN_UTILISATION = 0.25
 
 
 class FoundAlone(Protocol):
@@ -106,12 +106,12 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     A limit lies a constant below what the busy server answers (M/M/1: by ln 20 / SLA where p95
     is bound), so that by small changes it changes by the power 1 / utilisation; by large ones
     such a power stays above 0. In proportion where it lies above that, as of batches, or is not
-    known. Below LEAST_UTILISATION, where the SLA is hardly two service times, limits do not
+    known. Below MIN_UTILISATION, where the SLA is hardly two service times, limits do not
     follow a power law, and errors of the measured speed would be amplified.
     """
     if not utilisation < 1:
         return speed_change
-    return float(speed_change ** (1 / max(utilisation, LEAST_UTILISATION)))
+    return float(speed_change ** (1 / max(utilisation, MIN_UTILISATION)))
 
 
 def _known(value: float | None) -> float:

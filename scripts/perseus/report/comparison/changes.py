@@ -25,7 +25,7 @@ def changes(base: Source, new: Source) -> list[Change]:
     return [
         *hosts.changes(base.records, new.records),
         *dict.fromkeys(_settings_changed(base, new)),
-        *_held(_prices(base.tables["costs"]), _prices(new.tables["costs"])),
+        *_differences(_prices(base.tables["costs"]), _prices(new.tables["costs"])),
     ]
 
 
@@ -33,10 +33,10 @@ def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
     others = {record.folder.name: record for record in new.records}
     for record in base.records:
         if record.folder.name in others:
-            yield from _held(_settings(record), _settings(others[record.folder.name]))
+            yield from _differences(_settings(record), _settings(others[record.folder.name]))
 
 
-def _held(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
+def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
     """Facts that both studies have and that differ."""
     for what, value in base.items():
         if what in new and new[what] != value:

@@ -31,7 +31,7 @@ from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
 from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 from perseus.study.tasks.figure import FigureTask
 
-MOST_ROWS = 30
+MAX_ROWS = 30
 BAND = "#e8e8e8"
 LOOKS: dict[str, dict[str, Any]] = {
     WORSE: {"color": "#D55E00", "marker": "v"},
@@ -58,7 +58,7 @@ def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
     ratios = table[(table["verdict"] != NOT_COMPARABLE) & (table["metric"] != COST)]
     if ratios.empty:
         return empty_figure(style, "nothing in these two results can be compared")
-    shown = peaks.head(MOST_ROWS), ratios.head(MOST_ROWS)
+    shown = peaks.head(MAX_ROWS), ratios.head(MAX_ROWS)
     of_peaks = _wrapped([_line(row) for row in shown[0].to_dict("records")])
     of_ratios = _wrapped([_label(row) for row in shown[1].to_dict("records")])
     heights = [24 + _rows_mm(names, style) for names in (of_peaks, of_ratios)]
@@ -138,8 +138,8 @@ def _rows(panel: Axes, labels: list[str]) -> None:
 def _label(row: Mapping[Any, Any]) -> str:
     if row["metric"] == OVERALL:
         return f"all peaks of {row['server']}"
-    words = {PEAK: "peak", RATIO: "sharing ratio", P95: f"p95 of {row['tenant']}"}
-    return f"{words[row['metric']]}: {_line(row)}"
+    names = {PEAK: "peak", RATIO: "sharing ratio", P95: f"p95 of {row['tenant']}"}
+    return f"{names[row['metric']]}: {_line(row)}"
 
 
 def _line(row: Mapping[Any, Any]) -> str:

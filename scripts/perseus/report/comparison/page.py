@@ -1,4 +1,4 @@
-"""The HTML page of a comparison: finding, key figures and a picture first, then each value."""
+"""The HTML page of a comparison: conclusion, key figures and a picture first, then each value."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from perseus.report.charts import GREY, Chart, Series
 from perseus.report.comparison import sentences
 from perseus.report.comparison.changes import changes
 from perseus.report.headline import Headline
-from perseus.report.key_figures import MOST_CARDS, Card
+from perseus.report.key_figures import MAX_CARDS, Card
 from perseus.report.numbers import percent, significant
-from perseus.report.shown_tables import MOST_ROWS, Entry, ShownTable
+from perseus.report.shown_tables import MAX_ROWS, Entry, ShownTable
 from perseus.report.templating import data_url, environment
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, VERDICTS, WORSE, Judged
 from perseus.results.compare.pairs import OVERALL, PEAK
@@ -35,8 +35,8 @@ def render(found: Comparison, svg: bytes) -> str:
         .render(
             base=found.base,
             new=found.new,
-            headline=Headline(_kind(compared), sentences.answer(found)),
-            cards=list(_cards(compared))[:MOST_CARDS],
+            headline=Headline(_kind(compared), sentences.conclusion(found)),
+            cards=list(_cards(compared))[:MAX_CARDS],
             figure={"name": "comparison", "data": data_url(svg), "files": "comparison.csv"},
             charts=list(_charts(compared)),
             sentences=list(sentences.sentences(found)),
@@ -98,7 +98,7 @@ def _charts(compared: list[Judged]) -> Iterator[Chart]:
 
 def _values(compared: list[Judged]) -> ShownTable:
     rows = []
-    for each in compared[:MOST_ROWS]:
+    for each in compared[:MAX_ROWS]:
         pair = each.pair
         unit = sentences.UNITS[pair.metric]
         value, _, interval = sentences.change(each.simultaneous).partition(" (")
@@ -122,5 +122,5 @@ def _values(compared: list[Judged]) -> ShownTable:
 
 
 def _differences(listed: list[tuple[str, str, str]]) -> ShownTable:
-    rows = [[Entry(text) for text in each] for each in listed[:MOST_ROWS]]
+    rows = [[Entry(text) for text in each] for each in listed[:MAX_ROWS]]
     return ShownTable("What else differs", "", ("what", "base", "new"), rows, total=len(listed))

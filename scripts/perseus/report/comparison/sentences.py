@@ -17,7 +17,7 @@ from perseus.results.compare.pairs import COST, OTHER_RATES, OVERALL, P95, PEAK,
 from perseus.results.compare.source import Source
 from perseus.results.compare.table import Comparison
 
-WORDS = {
+NAMES = {
     PEAK: "peak",
     RATIO: "sharing ratio",
     OVERALL: "overall",
@@ -46,7 +46,7 @@ def headline(found: Comparison) -> str:
     return f"{found.new.study} against {found.base.study}: {told}"
 
 
-def answer(found: Comparison) -> str:
+def conclusion(found: Comparison) -> str:
     """Whether the new study is worse, in at most 20 words."""
     compared = [each for each in shown(found) if each.verdict != NOT_COMPARABLE]
     worse, better = (len(of(compared, verdict)) for verdict in (WORSE, BETTER))
@@ -191,9 +191,9 @@ def what(each: Judged) -> str:
     line = f"{row['mix']}{alone} on {row['server']}"
     line += "" if alone and row["load_line"] == "peak" else f" ({row['scenario']})"
     if pair.metric == P95:
-        return f"{WORDS[P95]} of {pair.tenant}, {line}"
+        return f"{NAMES[P95]} of {pair.tenant}, {line}"
     pricing = f", {pair.pricing.replace('_', '-')}" if pair.pricing else ""
-    return f"{WORDS[pair.metric]} of {line}{pricing}"
+    return f"{NAMES[pair.metric]} of {line}{pricing}"
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:

@@ -23,16 +23,16 @@ from perseus.report.numbers import significant
 from perseus.results.compare.judge import NOT_COMPARABLE, SAME, VERDICTS, Judged
 from perseus.results.compare.table import Comparison
 
-MOST_LINES = 5
+MAX_LINES = 5
 """Largest number of differences on the terminal."""
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 """Largest length of a list in Markdown: a comment on a pull request has room for a few hundred
 lines."""
 
 
 def markdown(found: Comparison) -> str:
-    """The whole summary; the first lines are the finding."""
+    """The whole summary; the first lines are the conclusion."""
     judged = shown(found)
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     parts = [
@@ -47,14 +47,14 @@ def markdown(found: Comparison) -> str:
 
 
 def terminal(found: Comparison) -> Iterator[str]:
-    """The finding, the noise, and the first values that are worse or better."""
+    """The conclusion, the noise, and the first values that are worse or better."""
     yield headline(found)
     different = [each for each in shown(found) if each.verdict not in (SAME, NOT_COMPARABLE)]
     different.sort(key=lambda each: VERDICTS.index(each.verdict))
-    for each in different[:MOST_LINES]:
+    for each in different[:MAX_LINES]:
         yield f"  {each.verdict}: {what(each)}: {change(each.simultaneous)}"
-    if len(different) > MOST_LINES:
-        yield f"  and {len(different) - MOST_LINES} more"
+    if len(different) > MAX_LINES:
+        yield f"  and {len(different) - MAX_LINES} more"
     yield noise(found)
 
 
@@ -62,7 +62,7 @@ def _table(compared: Sequence[Judged]) -> Iterator[str]:
     yield "| | what | base | new | new / base (95 %, all rows at once) |"
     yield "|---|---|---|---|---|"
     ordered = sorted(compared, key=lambda each: VERDICTS.index(each.verdict))
-    for each in ordered[:MOST_ROWS]:
+    for each in ordered[:MAX_ROWS]:
         pair = each.pair
         unit = UNITS[pair.metric]
         values = [f"{significant(value)}{unit}" for value in (pair.base.value, pair.new.value)]
@@ -77,15 +77,15 @@ def _item(text: str) -> str:
 
 def _left_out(rows: int) -> str:
     """A note about rows that are left out."""
-    if rows <= MOST_ROWS:
+    if rows <= MAX_ROWS:
         return ""
-    return f"The first {MOST_ROWS} of {rows}; all of them are in comparison.csv."
+    return f"The first {MAX_ROWS} of {rows}; all of them are in comparison.csv."
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     told = list(map(_item, lines))
     more = ["", left] if (left := _left_out(len(told))) else []
-    return [f"## {title}", "", *told[:MOST_ROWS], *more] if told else []
+    return [f"## {title}", "", *told[:MAX_ROWS], *more] if told else []
 
 
 def _differences(found: Comparison) -> Iterator[str]:

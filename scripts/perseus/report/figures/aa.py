@@ -20,7 +20,7 @@ CAPTION = (
     " equal, and the host noisy."
 )
 
-MOST_PANELS, COLUMNS = 8, 2
+MAX_PANELS, COLUMNS = 8, 2
 BAND = "#e8e8e8"
 
 
@@ -29,7 +29,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "nothing was measured on restarted servers")
     cells = list(dict.fromkeys(frame["cell"]))
-    shown = cells[:MOST_PANELS]
+    shown = cells[:MAX_PANELS]
     figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 50)
     for panel, name in zip(axes, shown, strict=True):
         _servers(panel, frame[frame["cell"] == name])

@@ -33,7 +33,7 @@ CAPTION = (
     " the 2020 study (LeMay, Li and Guo), where the models are those of it."
 )
 
-MOST_ROWS = 6
+MAX_ROWS = 6
 MARGIN = -0.04
 
 GPUS = dict(zip(published.POINTS_RPS, ("^", "v", "<", ">"), strict=True))
@@ -45,13 +45,17 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no tenant was searched beside others that stay")
     searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]
-    shown = searches[:MOST_ROWS]
+    shown = searches[:MAX_ROWS]
     figure, axes = panels(style, 2 * len(shown), 2, 62)
     for i, rows in enumerate(shown):
         absolute, normalised = axes[2 * i : 2 * i + 2]
-        scenario, searched, held = rows.iloc[0][["scenario", "searched", "held"]]
+        scenario, searched, background = rows.iloc[0][
+            ["scenario", "searched", "background_tenants"]
+        ]
         look = results.look(searched)
-        title_over((absolute, normalised), f"{scenario}: {searched} beside {few(held)}", style)
+        title_over(
+            (absolute, normalised), f"{scenario}: {searched} beside {few(background)}", style
+        )
         _absolute(absolute, rows, look)
         _normalised(normalised, rows, look)
         for panel in (absolute, normalised):
@@ -73,13 +77,13 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
     """Panel in requests/s, with the dedicated peak at background load 0."""
     first = rows.iloc[0]
-    _points(panel, rows, "held_rps", ("peak_rps", "peak_low_rps", "peak_high_rps"), look)
-    panel.plot(rows["held_rps"], rows["certified_rps"], **CERTIFIED)
+    _points(panel, rows, "background_rps", ("peak_rps", "peak_low_rps", "peak_high_rps"), look)
+    panel.plot(rows["background_rps"], rows["certified_rps"], **CERTIFIED)
     if is_known(first["dedicated_rps"]):
         names = ("dedicated_rps", "dedicated_low_rps", "dedicated_high_rps")
         upright(panel, 0.0, tuple(first[name] for name in names), color=GREY)
         panel.plot(0.0, first["dedicated_rps"], **DEDICATED)
-    panel.set_xlabel("held (requests/s)")
+    panel.set_xlabel("background load (requests/s)")
     panel.set_ylabel("peak (requests/s)")
 
 
@@ -88,16 +92,16 @@ def _normalised(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
     panel.plot([0, 1], [1, 0], color=GREY, linestyle="--", zorder=1)
     panel.plot(0.0, 1.0, **DEDICATED)
     for gpus, points in _published(rows):
-        for held, searched in points:
-            panel.add_line(_of_2020(gpus, held, searched))
-    _points(panel, rows, "held_share", ("share", "share_low", "share_high"), look)
-    panel.set_xlabel("held / dedicated peak")
+        for background, searched in points:
+            panel.add_line(_of_2020(gpus, background, searched))
+    _points(panel, rows, "background_share", ("share", "share_low", "share_high"), look)
+    panel.set_xlabel("background load / dedicated peak")
     panel.set_ylabel("peak / dedicated peak")
 
 
 def _published(rows: pd.DataFrame) -> list[tuple[str, list[published.Point]]]:
-    searched, held = rows.iloc[0][["searched", "held"]]
-    return list(published.shares(searched, held))
+    searched, background = rows.iloc[0][["searched", "background_tenants"]]
+    return list(published.shares(searched, background))
 
 
 def _of_2020(gpus: str, *at: float, label: str = "") -> Line2D:

@@ -20,8 +20,8 @@ CAPTION = (
 )
 ALSO = ("crossings",)
 
-MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
-MOST_MODELS = 4  # that a title names
+MAX_PANELS, MAX_SERVERS, COLUMNS = 8, 6, 2
+MAX_MODELS = 4  # that a title names
 FLAT = 0.2
 """Start of the axis, as a part of the demand up to which one server is enough."""
 
@@ -34,9 +34,9 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
     every = list(dict.fromkeys(frame["server"]))
-    servers = every[:MOST_SERVERS]
+    servers = every[:MAX_SERVERS]
     crossings = results.tables["crossings"]
-    shown = groups[:MOST_PANELS]
+    shown = groups[:MAX_PANELS]
     columns = min(COLUMNS, len(shown))
     figure, axes = panels(style, len(shown), columns, 62)
     for panel, rows in zip(axes, shown, strict=True):
@@ -58,9 +58,9 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 def _title(models: str) -> str:
     """Names of the models; the first ones if there are many."""
     names = models.split(" + ")
-    if len(names) <= MOST_MODELS:
+    if len(names) <= MAX_MODELS:
         return models
-    return f"{' + '.join(names[:MOST_MODELS])} + {len(names) - MOST_MODELS} more"
+    return f"{' + '.join(names[:MAX_MODELS])} + {len(names) - MAX_MODELS} more"
 
 
 def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:

@@ -23,7 +23,7 @@ CAPTION = (
 )
 ALSO = ("catalogue_predictions",)
 
-MOST_PANELS, MOST_NAMED = 4, 12
+MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 BESIDE: Final = 2.0
@@ -42,7 +42,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return empty_figure(style, "no network has both a cost and an accuracy")
     groups = list(known.groupby(["request_batch_size", "sla"], sort=False))
     ways = list(dict.fromkeys(zip(known["runtime"], known["precision"], strict=True)))
-    shown = groups[:MOST_PANELS]
+    shown = groups[:MAX_PANELS]
     figure, axes = panels(style, len(shown), min(2, len(shown)), 75, 12, sharey=True)
     for panel, ((images, sla), rows) in zip(axes, shown, strict=True):
         several = "1 image" if images == 1 else f"{images} images"
@@ -87,7 +87,7 @@ def _title(runtime: str, precision: str) -> str:
 
 def _front(panel: Axes, rows: pd.DataFrame) -> None:
     panel.step(rows[COST], rows["top1"], where="post", color=GREY, linewidth=1, zorder=0)
-    step = -(-len(rows) // MOST_NAMED) or 1
+    step = -(-len(rows) // MAX_NAMED) or 1
     for _, row in rows.iloc[::step].iterrows():
         panel.annotate(
             str(row["model"]),

@@ -27,7 +27,7 @@ CAPTION = (
 )
 ALSO = ("peaks",)
 
-MOST_ROWS, ROW_MM = 20, 9.0
+MAX_ROWS, ROW_MM = 20, 9.0
 LEGEND_COLUMNS, LEGEND_MM = 3, 5.0
 
 
@@ -35,7 +35,7 @@ def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figu
     """The client's ceiling for each request shape, and the dedicated peaks."""
     if ceilings.empty:
         return empty_figure(style, "no ceiling of the client was measured")
-    shown = ceilings.head(MOST_ROWS)
+    shown = ceilings.head(MAX_ROWS)
     alone = results.tenants[results.tenants["kind"] == "dedicated"]
     names = [name for name in results.names if name in set(alone["tenant"])]
     handles = [

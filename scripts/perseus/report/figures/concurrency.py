@@ -28,8 +28,8 @@ CAPTION = (
 )
 ALSO = ("knees",)
 
-MOST_SCENARIOS = 4
-MOST_KNEES = 3
+MAX_SCENARIOS = 4
+MAX_KNEES = 3
 """Largest number of knees in a text."""
 KNEE = "#D55E00"
 
@@ -40,7 +40,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no closed loop was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
-    shown = scenarios[:MOST_SCENARIOS]
+    shown = scenarios[:MAX_SCENARIOS]
     figure, axes = panels(style, 2 * len(shown), 2, 52, 14)
     for i, scenario in enumerate(shown):
         latency, throughput = axes[2 * i : 2 * i + 2]
@@ -51,7 +51,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         laws = [_throughput(throughput, rows, _fit(fits, str(cell))) for cell, rows in cells]
         throughput.text(
             *(0.98, 0.05),
-            "\n".join(["knee", *filter(None, laws)][: 1 + MOST_KNEES]) if any(laws) else "",
+            "\n".join(["knee", *filter(None, laws)][: 1 + MAX_KNEES]) if any(laws) else "",
             transform=throughput.transAxes,
             ha="right",
             fontsize="small",

@@ -24,7 +24,7 @@ CAPTION = (
     " what sharing saves (shade). The plan uses lower limits, whole servers and on-demand"
     " prices. It leaves out the head-room and the least number of servers of a stated demand."
 )
-MOST_PANELS, COLUMNS = 6, 2
+MAX_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3
 """Demands of each model: from nearly nothing to several dedicated servers."""
 
@@ -46,7 +46,7 @@ class ModelPair:
 
 def data(results: FigureData) -> pd.DataFrame:
     """Servers at each demand, by pair of models and type of server, for the drawn pairs."""
-    drawn = islice(_pairs(results.tables["operating_points"]), MOST_PANELS)
+    drawn = islice(_pairs(results.tables["operating_points"]), MAX_PANELS)
     found = [_of_pair(pair) for pair in drawn]
     empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
     return pd.concat(found) if found else empty

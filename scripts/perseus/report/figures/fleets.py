@@ -66,9 +66,9 @@ def _bar(axes: Axes, row: pd.Series, y: float, height: float, place: int) -> Non
     if is_known(low):
         axes.plot([low, high], [y, y], color=DARK, marker="|", markersize=7)
     end = max(usd, high) if is_known(high) else usd
-    words = f"{usd:,.0f} USD, {row['servers']:.0f} server{'' if row['servers'] == 1 else 's'}"
+    label = f"{usd:,.0f} USD, {row['servers']:.0f} server{'' if row['servers'] == 1 else 's'}"
     axes.annotate(
-        words,
+        label,
         (end, y),
         xytext=(6, 0),
         textcoords="offset points",

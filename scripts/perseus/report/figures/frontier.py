@@ -17,15 +17,15 @@ from perseus.report import sharing_labels
 from perseus.report.figure_data import FigureData
 from perseus.report.frontier_points import (
     PREDICTED,
-    Mark,
-    alone_marks,
+    Marker,
+    dedicated_markers,
     relative_speed,
-    shared_marks,
+    shared_markers,
 )
 from perseus.report.plot_marks import (
     CERTIFIED,
-    MOST_PANELS,
-    MOST_ROWS,
+    MAX_PANELS,
+    MAX_ROWS,
     furthest,
     interval,
 )
@@ -55,7 +55,7 @@ CAPTION = (
     " host had when each model was measured alone; the table of peaks has the rates as measured."
     " An arrow means that the interval goes on. First failing is the lowest single window that"
     " failed; the interval weighs all windows and may lie above it. With three or more models,"
-    " each row is a mix, the best at the top; a larger mark means a larger share of the load."
+    " each row is a mix, the best at the top; a larger marker means a larger share of the load."
 )
 ALSO = ("tenants", "costs")
 
@@ -68,7 +68,7 @@ PLANE_MM, HEIGHT = 100.0, 0.8
 
 LEGEND_MM = 12.0
 EDGE = 1.05
-"""How far the axes of a plane reach beyond all that is drawn, and intervals beyond the marks."""
+"""How far the axes of a plane reach beyond all that is drawn, and intervals beyond the markers."""
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # from what is below a title
 MAX_LISTED = 6  # load lines without an estimate
@@ -101,7 +101,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     scenarios = [name for name, (_, tenants) in of.items() if not _is_empty(tenants)]
     if not scenarios:
         return empty_figure(style, "no scenario in which each tenant has a dedicated peak")
-    shown = scenarios[:MOST_PANELS]
+    shown = scenarios[:MAX_PANELS]
     parts = [of[name] for name in shown]
     are_planes = [tenants["tenant"].nunique() == 2 for _, tenants in parts]
     columns = min(2, len(shown)) if all(are_planes) else 1
@@ -116,7 +116,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             wrapped_title(panel, _title(results, lines, style), style, columns)
             _plane(panel, results, lines, tenants, style, columns)
         else:
-            many = f": {MOST_ROWS} of {len(lines)} load lines" if len(lines) > MOST_ROWS else ""
+            many = f": {MAX_ROWS} of {len(lines)} load lines" if len(lines) > MAX_ROWS else ""
             above_pt = TITLE_PT + _names_mm(tenants, style) * 72 * MM
             title = f"{_title(results, lines, style)}{many}"
             wrapped_title(panel, title, style, columns, above_pt)
@@ -175,22 +175,22 @@ def _plane(
     names = list(dict.fromkeys(tenants["tenant"]))
     beside = characters((style.width_mm / columns - BESIDE_MM) / 2, SMALL * style.font_pt)
     capacity = [float(tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0]) for n in names]
-    words = characters(0.6 * PLANE_MM, style.font_pt)
-    axes.set_xlabel(fill(f"{names[0]} (requests/s)", words))
-    axes.set_ylabel(fill(f"{names[1]} (requests/s)", words))
-    plot_marks: list[Mark] = []
+    width = characters(0.6 * PLANE_MM, style.font_pt)
+    axes.set_xlabel(fill(f"{names[0]} (requests/s)", width))
+    axes.set_ylabel(fill(f"{names[1]} (requests/s)", width))
+    markers: list[Marker] = []
     intervals: list[np.ndarray] = []
     named: list[tuple[str, np.ndarray]] = []
     for i, name in enumerate(names):
         alone = results.alone(lines.iloc[0], name)
-        plot_marks += alone_marks(alone, i, SCALES)
+        markers += dedicated_markers(alone, i, SCALES)
         ends = alone[["ci_low_rps", "ci_high_rps"]].to_numpy(float)
         intervals.append(np.outer(ends, np.eye(2)[i]))
     for _, row in lines.iterrows():
         mine = tenants[tenants["load_line"] == row["load_line"]].drop_duplicates("tenant")
         speed = relative_speed(row, mine)
         base, step = (mine[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
-        plot_marks += shared_marks(row, mine, SCALES)
+        markers += shared_markers(row, mine, SCALES)
         ends = row[["ci_low_scale", "ci_high_scale"]].to_numpy(float)
         if is_known(row["estimate_scale"]):
             high = FAR * row["estimate_scale"] if np.isinf(ends[1]) else ends[1]
@@ -203,8 +203,8 @@ def _plane(
             reach[np.isinf(reach)] = np.nan
             named.append((short(row).removeprefix("mix "), base + np.outer(reach, step)))
     axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
-    _area(axes, [mark.rates_rps for mark in plot_marks if mark.scale in ("estimate", PREDICTED)])
-    reached = _furthest([np.array(capacity), *(mark.rates_rps for mark in plot_marks)])
+    _area(axes, [marker.rates_rps for marker in markers if marker.scale in ("estimate", PREDICTED)])
+    reached = _furthest([np.array(capacity), *(marker.rates_rps for marker in markers)])
     ends = _furthest([reached, *(ends[-1] for ends in intervals)])
     limit = EDGE * np.minimum(ends, LONGEST_INTERVAL * reached)
     axes.set_xlim(0, limit[0])
@@ -224,19 +224,19 @@ def _plane(
                 fontsize="small",
                 color=DARK,
             )
-    for mark in plot_marks:
-        if np.isfinite(mark.rates_rps).all():
-            look = {**LOOKS[mark.scale], "linestyle": "none"}
-            axes.plot(*mark.rates_rps, **look, clip_on=False, zorder=5)
+    for marker in markers:
+        if np.isfinite(marker.rates_rps).all():
+            look = {**LOOKS[marker.scale], "linestyle": "none"}
+            axes.plot(*marker.rates_rps, **look, clip_on=False, zorder=5)
     missing = lines[~lines["estimate_scale"].map(is_known)]
     if len(missing):
-        said = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MAX_LISTED).iterrows()]
+        reasons = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MAX_LISTED).iterrows()]
         if len(missing) > MAX_LISTED:
-            said.append(f"{len(missing) - MAX_LISTED} more")
+            reasons.append(f"{len(missing) - MAX_LISTED} more")
         axes.text(
             0.02,
             0.03,
-            "no estimate for\n" + "\n".join(fill(each, 2 * beside) for each in said),
+            "no estimate for\n" + "\n".join(fill(each, 2 * beside) for each in reasons),
             transform=axes.transAxes,
             fontsize="small",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
@@ -273,7 +273,7 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
 
 def _best(lines: pd.DataFrame) -> pd.DataFrame:
     """Load lines by sharing ratio, the highest first."""
-    return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MOST_ROWS)
+    return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MAX_ROWS)
 
 
 def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:

@@ -35,9 +35,9 @@ CAPTION = (
     " means that the interval goes on. The numbers are explained below."
 )
 
-MOST_PANELS, COLUMNS = 8, 2
-MOST_LABELS = 8
-MOST_BROKEN = 2  # parts of a line that names a setting, beside another panel
+MAX_PANELS, COLUMNS = 8, 2
+MAX_LABELS = 8
+MAX_BROKEN = 2  # parts of a line that names a setting, beside another panel
 HEIGHT_MM, LINE_MM = 60, 4
 """Height of a panel, and of each line below it that names a setting."""
 AREA = 90.0  # of the mark that carries most, in square points
@@ -49,7 +49,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "nothing was measured with several settings")
     questions = [rows for _, rows in frame.groupby(["grid", "load_line", "mix"], sort=False)]
-    shown = questions[:MOST_PANELS]
+    shown = questions[:MAX_PANELS]
     keys = [key(list(map(str, _numbered(rows)["setting"]))) for rows in shown]
     columns = _columns([line for lines in keys for line in lines], len(shown), style)
     keys = [_wrapped(lines, _width(style, columns)) for lines in keys]
@@ -82,7 +82,7 @@ def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
     """Panels in a row: one if lines below would be wrapped often."""
     columns = min(COLUMNS, count)
     longest = max(map(len, lines), default=0)
-    return columns if longest <= MOST_BROKEN * _width(style, columns) else 1
+    return columns if longest <= MAX_BROKEN * _width(style, columns) else 1
 
 
 def _wrapped(lines: Sequence[str], width: int) -> list[str]:
@@ -97,8 +97,8 @@ def _known(rows: pd.DataFrame) -> pd.DataFrame:
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
     """Settings with a number, the cheapest first."""
     known = _known(rows)
-    if len(known) > MOST_LABELS:
-        known = known[known["on_front"].eq(True)].head(MOST_LABELS)
+    if len(known) > MAX_LABELS:
+        known = known[known["on_front"].eq(True)].head(MAX_LABELS)
     return known.sort_values("usd_per_million_inferences")
 
 

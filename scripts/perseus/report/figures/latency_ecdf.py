@@ -95,7 +95,7 @@ def _distributions(axes: Axes, results: FigureData, points: pd.DataFrame) -> Non
 def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
     """Sorted latencies of the counted requests in the last certification window of a cell.
 
-    From the intended send; infinite without an answer.
+    From the intended send; infinite without a response.
     """
     where = [("window", "=", record.certified_window), ("tenant", "=", tenant)]
     window = pd.read_parquet(record.folder / "windows.parquet", filters=where).iloc[0]

@@ -31,7 +31,7 @@ CAPTION = (
     " rates."
 )
 
-MOST_ROWS: Final = 20
+MAX_ROWS: Final = 20
 LINE: Final = ["server", "scenario", "load_line", "preset", "tenant"]
 COLUMNS: Final = [
     *LINE,
@@ -68,8 +68,8 @@ def data(results: FigureData) -> pd.DataFrame:
     # What it would take the client is measured where the server does it, too.
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
-    words = rows.select_dtypes(exclude="number").columns
-    how = {name: "first" if name in words else "mean" for name in COLUMNS if name not in LINE}
+    texts = rows.select_dtypes(exclude="number").columns
+    how = {name: "first" if name in texts else "mean" for name in COLUMNS if name not in LINE}
     return rows.groupby(LINE, sort=False).agg(how).reset_index()[COLUMNS]
 
 
@@ -77,7 +77,7 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
     if rows.empty:
         return empty_figure(style, "no pictures were preprocessed")
-    shown = rows.head(MOST_ROWS)
+    shown = rows.head(MAX_ROWS)
     names = row_names(_names(results, shown), style)
     figure, axes = panels(style, 4, 2, 16 + rows_mm(names, style), 10)
     limit, latency, wire, cpu = axes

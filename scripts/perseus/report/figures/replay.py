@@ -32,9 +32,9 @@ CAPTION = (
 )
 ALSO = ("attainment",)
 
-MOST_ROWS = 6
+MAX_ROWS = 6
 RATE_MM, ATTAINMENT_MM = 26, 38
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 """Longer windows are drawn by the minute."""
 
 LINES = {"alone": "--", "shared": "-"}
@@ -45,7 +45,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no bursty or recorded arrivals were offered")
     parts = [part for _, part in frame.groupby(["cell", "tenant"], sort=False)]
-    shown = parts[:MOST_ROWS]
+    shown = parts[:MAX_ROWS]
     heights = [RATE_MM, ATTAINMENT_MM] * len(shown)
     figure, axes = panels(style, len(heights), 1, heights)
     for rate, attainment, phases in zip(axes[::2], axes[1::2], shown, strict=True):
@@ -96,7 +96,7 @@ def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFr
 def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
     """Bins of the table attainment for a row of the table replay, up to its end."""
     frame, end_s = results.tables["attainment"], row["duration_s"]
-    bin_s = 1 if end_s <= MOST_SECONDS else 60
+    bin_s = 1 if end_s <= MAX_SECONDS else 60
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]
     bins = frame[same[0] & same[1] & same[2] & (frame["bin_s"] == bin_s)]
     bins = bins.assign(length_s=(end_s - bins["start_s"]).clip(upper=bin_s))

@@ -32,8 +32,8 @@ CAPTION = (
     " if no other server is better in cost, latency and, if measured for all, energy at once."
 )
 
-MOST_PANELS, MOST_SERVERS = 8, 20
-MOST_ROWS = 60
+MAX_PANELS, MAX_SERVERS = 8, 20
+MAX_ROWS = 60
 """Largest number of rows in all panels together."""
 GOALS: Final = {
     "usd_per_million_inferences": "USD per million",
@@ -75,8 +75,8 @@ def draw(weighed: pd.DataFrame, results: FigureData, style: FigureTask) -> Figur
     questions = [rows for _, rows in chosen.groupby(QUESTION, sort=False)]
     if not questions:
         return empty_figure(style, "no model and no mix was measured on several servers")
-    first = [rows.head(MOST_SERVERS) for rows in questions[:MOST_PANELS]]
-    fit = int(np.searchsorted(np.cumsum([len(rows) for rows in first]), MOST_ROWS, side="right"))
+    first = [rows.head(MAX_SERVERS) for rows in questions[:MAX_PANELS]]
+    fit = int(np.searchsorted(np.cumsum([len(rows) for rows in first]), MAX_ROWS, side="right"))
     shown = first[: max(fit, 1)]
     goals = [goal for goal in GOALS if goal == "p95_ms" or chosen[goal].notna().any()]
     heights = [11 + ROW_MM * len(rows) for rows in shown]

@@ -25,7 +25,7 @@ CAPTION = (
     " differs there is noise."
 )
 
-MOST_PANELS = 4
+MAX_PANELS = 4
 SQUARE_MM, SQUARES_MM, LABELS_MM = 24.0, 130.0, 34.0
 """Side of a square at most, of all of a row together, and the height of what is above and below."""
 
@@ -46,7 +46,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no tenant was measured beside another")
     cells = list(dict.fromkeys(frame["cell"]))
-    shown = cells[:MOST_PANELS]
+    shown = cells[:MAX_PANELS]
     matrices = [frame[frame["cell"] == name] for name in shown]
     sides_mm = [min(SQUARE_MM, SQUARES_MM / math.isqrt(len(rows))) for rows in matrices]
     heights_mm = [
@@ -57,12 +57,12 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     for panel, name, rows, side in zip(axes, shown, matrices, sides_mm, strict=True):
         _matrix(panel, rows, style.font_pt * math.sqrt(side / SQUARE_MM))
         panel.set_title(name, loc="left")
-    words: dict[str, Any] = {"facecolor": "none", "edgecolor": "none"}
+    text_only: dict[str, Any] = {"facecolor": "none", "edgecolor": "none"}
     handles = [
         Patch(facecolor="white", edgecolor=DARK, label="alone both times (A/A)"),
         Patch(**NO_VALUE, label="no value"),
-        Patch(**words, label="bold: beyond the noise"),
-        Patch(**words, label="*: SLA missed there"),
+        Patch(**text_only, label="bold: beyond the noise"),
+        Patch(**text_only, label="*: SLA missed there"),
     ]
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(cells), "cells", "slowdown.csv")
@@ -93,12 +93,12 @@ def _square(
     panel: Axes, row: pd.Series, at: tuple[int, int], scale: Normalize, font_pt: float
 ) -> None:
     x, y = at
-    place, words = (x - 0.5, y - 0.5), partial(panel.text, x, ha="center", va="center")
+    place, write = (x - 0.5, y - 0.5), partial(panel.text, x, ha="center", va="center")
     if not is_known(row["slowdown"]):
         panel.add_patch(Rectangle(place, 1, 1, **NO_VALUE))
         background = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         why = verdict(row).replace(" ", "\n")
-        words(y, why, fontsize=0.75 * font_pt, color=DARK, bbox=background)
+        write(y, why, fontsize=0.75 * font_pt, color=DARK, bbox=background)
         return
     colour = SHADES(float(scale(row["slowdown"])))
     panel.add_patch(Rectangle(place, 1, 1, facecolor=colour, edgecolor="white", linewidth=1))
@@ -109,9 +109,9 @@ def _square(
     fails = "*" if row["over_sla"] > row["comparisons"] / 2 else ""
     weight = "bold" if row["beyond_noise"] else "normal"
     value = _decimals(row["slowdown"]) + fails
-    words(y - 0.14, value, fontsize=font_pt, color=ink, weight=weight)
+    write(y - 0.14, value, fontsize=font_pt, color=ink, weight=weight)
     low, high = row["slowdown_low"] or -math.inf, row["slowdown_high"]
-    words(y + 0.2, bounds(low, high, _decimals), fontsize=0.66 * font_pt, color=ink)
+    write(y + 0.2, bounds(low, high, _decimals), fontsize=0.66 * font_pt, color=ink)
 
 
 def _decimals(slowdown: float) -> str:

@@ -24,7 +24,7 @@ from perseus.report.style import (
     say,
     verdict,
 )
-from perseus.results.tables.soak import UNANSWERED, SoakRecord
+from perseus.results.tables.soak import FAILED_REQUESTS, SoakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -34,9 +34,9 @@ CAPTION = (
     " its percentile leaves out."
 )
 
-MOST_CELLS = 4
+MAX_CELLS = 4
 WARM_UP = "#f0f0f0"
-QUANTITIES = ("latency (ms)", "memory (MB)", "open files", "unanswered (%)")
+QUANTITIES = ("latency (ms)", "memory (MB)", "open files", "failed requests (%)")
 PANELS = len(QUANTITIES)
 
 
@@ -54,13 +54,13 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of panels per cell: latency of all tenants, memory, open files, and requests without
-    a response."""
+    """A row of panels per cell: latency of all tenants, memory, open files, and failed
+    requests."""
     frame = results.tables["soak"]
     if frame.empty:
         return empty_figure(style, "no server was given the same load for hours")
     cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
-    shown = cells[:MOST_CELLS]
+    shown = cells[:MAX_CELLS]
     figure, axes = panels(style, PANELS * len(shown), PANELS, 56, 6)
     for i, folder in enumerate(shown):
         rows = frame[frame["cell"] == folder.name]
@@ -88,7 +88,7 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
     for _, row in rows.fillna({"tenant": ""}).iterrows():
         tenant = row["tenant"]
         mine = series.get((row["quantity"], tenant), values.head(0))
-        if row["quantity"] == UNANSWERED:
+        if row["quantity"] == FAILED_REQUESTS:
             _drift(axes[3], row, mine, "-", results.look(tenant))
         elif tenant:
             dashes = "-" if row["quantity"] == "p50" else "--"

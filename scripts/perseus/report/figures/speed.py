@@ -22,8 +22,8 @@ CAPTION = (
     " speed of the host changed."
 )
 
-MOST_SERVERS = 6
-MOST_VECTORS = 5000
+MAX_SERVERS = 6
+MAX_VECTORS = 5000
 """Looks on a server that are drawn as vectors: more are an image, which stays small."""
 
 COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
@@ -39,7 +39,7 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if looks.empty:
         return empty_figure(style, "no saturation probe in this study")
     every = list(dict.fromkeys(looks["server"]))
-    servers = every[:MOST_SERVERS]
+    servers = every[:MAX_SERVERS]
     figure, axes = panels(style, len(servers), 1, 55, sharex=True)
     for panel, server in zip(axes, servers, strict=True):
         of_server = looks[looks["server"] == server]
@@ -54,7 +54,7 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
                 **results.look(tenant),
                 markersize=3,
                 linewidth=1,
-                rasterized=len(of_server) > MOST_VECTORS,
+                rasterized=len(of_server) > MAX_VECTORS,
             )
         panel.set_title(server, loc="left")
         panel.set_ylabel("speed, off its mean (%)")

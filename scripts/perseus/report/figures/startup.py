@@ -19,7 +19,7 @@ CAPTION = (
     " take about the same time. A user waits for the extra time of the first inference."
 )
 
-MOST_SCENARIOS = 4
+MAX_SCENARIOS = 4
 DASHES: Final[dict[str, Literal["-", "--"]]] = {"warm": "-", "cold": "--"}
 TIMES = {
     "ready_s": "start to\nready (s)",
@@ -35,7 +35,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no start of a server was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
-    shown = scenarios[:MOST_SCENARIOS]
+    shown = scenarios[:MAX_SCENARIOS]
     figure, axes = panels(style, len(TIMES) * len(shown), len(TIMES), 62, sharey=True)
     for i, scenario in enumerate(shown):
         mine = frame[frame["scenario"] == scenario]

@@ -23,7 +23,7 @@ CAPTION = (
     " requests in the server, of all tenants."
 )
 
-MOST_CELLS = 8
+MAX_CELLS = 8
 SERVER, CLIENT = "#0072B2", "#E69F00"
 PHASES: Final[dict[str, dict[str, Any]]] = {
     "bracket": {"facecolor": "#b8b8b8"},
@@ -38,7 +38,7 @@ OTHER: Final[dict[str, Any]] = {
 
 def data(results: FigureData) -> pd.DataFrame:
     """The drawn samples, with the seconds since their cell began."""
-    frames = [frame for folder in results.cells[:MOST_CELLS] for frame in samples(folder)]
+    frames = [frame for folder in results.cells[:MAX_CELLS] for frame in samples(folder)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
@@ -76,7 +76,7 @@ def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         Patch(**OTHER, label="warm-up, speed, alone"),
     ]
     legend(figure, handles, 7)
-    looked_at = results.cells[:MOST_CELLS]
+    looked_at = results.cells[:MAX_CELLS]
     empty = [folder.name for folder in looked_at if folder not in shown]
     where = "monitor.parquet of each cell"
     remainder(figure, len(looked_at), len(results.cells), "cells", where, empty)

@@ -10,7 +10,7 @@ function significant(value) {
 }
 
 const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // of servers
-const MOST_MIXES = 6; // in the table of servers with the same mix
+const MAX_MIXES = 6; // in the table of servers with the same mix
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
 const servers = (count) => `${count} server${count === 1 ? "" : "s"}`;
 const sure = (chance) => (chance > 0.99 ? "over 99\u00a0% sure" : `${(100 * chance).toFixed(0)}\u00a0% sure`);
@@ -39,13 +39,13 @@ function element(tag, text, ...children) {
 }
 
 function card(label, value, note) {
-  const said = element("dd", "", element("strong", value));
+  const definition = element("dd", "", element("strong", value));
   if (note) {
     const small = element("span", note);
     small.className = "soft";
-    said.append(small);
+    definition.append(small);
   }
-  return element("div", "", element("dt", label), said);
+  return element("div", "", element("dt", label), definition);
 }
 
 function cost(fleet) {
@@ -106,7 +106,7 @@ function sameMixTable(points, settings) {
     .sort((one, other) => one.usd - other.usd || one.used - other.used);
   if (models.length < 2 || rows.length < 2) return [];
   const columns = ["mix", "type", "servers", "USD a month", "scarce model", "utilisation"];
-  const shown = rows.slice(0, MOST_MIXES).map(({ offer, count, usd, scarce, used }) => [
+  const shown = rows.slice(0, MAX_MIXES).map(({ offer, count, usd, scarce, used }) => [
     ...[[offer.mix], [offer.server], [String(count)], [significant(usd)], [scarce], [percent(used)]],
   ]);
   return [tableOf("If all servers had the same mix", columns, shown)];
@@ -270,7 +270,7 @@ async function update() {
   const enough = chanceEnough(shared, settings, draws);
   show(settings, shared, dedicated, enough, null);
   const size = asked(settings).length * (shared.offers || []).length;
-  if (shared.why || dedicated.why || !size || size > MOST_RESAMPLED) return;
+  if (shared.why || dedicated.why || !size || size > MAX_RESAMPLED) return;
   const savings = [];
   const until = performance.now() + CERTAINTY_MS;
   for (let draw = 0; draw < draws; draw++) {

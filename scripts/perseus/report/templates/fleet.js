@@ -8,7 +8,7 @@ const GAP = 1e-4; // share of the cost within which a fleet counts as the cheape
 const TIME_LIMIT_S = 3; // of one search; beyond that a fleet may not be the cheapest
 const ROOMIEST_S = 1;
 const CERTAINTY_MS = 10000; // for all draws together
-const MOST_RESAMPLED = 400; // offers x models
+const MAX_RESAMPLED = 400; // offers x models
 
 // Of the points, those that serve only models that are asked for, at the prices of the settings.
 function offersOf(points, settings, mayShare) {

@@ -45,8 +45,8 @@ function options(chart, width, names) {
   const style = getComputedStyle(document.documentElement);
   const [text, line] = ["--text", "--line"].map((name) => style.getPropertyValue(name).trim());
   const axis = (label) => ({ label, stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line } });
-  const said = (value) => (value === null || value === undefined ? "\u2013" : String(Number(value.toPrecision(4))));
-  const value = (_, y, s, i) => said(y) + (names[s - 1]?.[i] ? ` (${names[s - 1][i]})` : "");
+  const formatted = (value) => (value === null || value === undefined ? "\u2013" : String(Number(value.toPrecision(4))));
+  const value = (_, y, s, i) => formatted(y) + (names[s - 1]?.[i] ? ` (${names[s - 1][i]})` : "");
   const fromZero = (_, low, high) => [0, 1.08 * (high || 1)];
   const orZoomed = (plot, low, high) => (high === plot.data[0].at(-1) ? fromZero(plot, low, high) : [low, high]);
   return {
@@ -58,7 +58,7 @@ function options(chart, width, names) {
     },
     axes: [axis(chart.x), axis(chart.y)],
     series: [
-      { label: chart.x, value: (_, x) => said(x) },
+      { label: chart.x, value: (_, x) => formatted(x) },
       ...chart.series.map((each) => ({ label: each.name, value, ...look(each) })),
     ],
   };

@@ -32,6 +32,6 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
 
 
 def _line(row: Mapping[Any, Any]) -> str:
-    words = (row["server"], row["metric"], row["mix"], row["tenant"], row["pricing"])
+    parts = (row["server"], row["metric"], row["mix"], row["tenant"], row["pricing"])
     became = f"now {row['lost']}" if row["lost"] else f"{row['ratio']:.3g} times the base"
-    return f"  - {' '.join(word for word in words if word)}: {became}"
+    return f"  - {' '.join(part for part in parts if part)}: {became}"

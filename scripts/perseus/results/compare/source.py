@@ -48,7 +48,7 @@ FINITE: Final = (
 )
 """Columns of theirs without infinity."""
 
-MOST_ROWS: Final = 1_000_000
+MAX_ROWS: Final = 1_000_000
 """Largest number of rows of a table, since a file may unpack to more than its size suggests."""
 
 READ = re.compile(
@@ -155,8 +155,8 @@ def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFra
 
 def _table(content: bytes) -> pa.Table:
     file = pq.ParquetFile(io.BytesIO(content))
-    if file.metadata.num_rows > MOST_ROWS:
-        raise ValueError(f"more than {MOST_ROWS} rows")
+    if file.metadata.num_rows > MAX_ROWS:
+        raise ValueError(f"more than {MAX_ROWS} rows")
     return file.read()
 
 

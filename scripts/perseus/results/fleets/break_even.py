@@ -21,9 +21,9 @@ from perseus.results.fleets.servers_needed import (
 from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
 
-LEAST_RPS = 1.0
-LEAST_SERVERS = 0.01
-MOST_SERVERS = 10
+MIN_RPS = 1.0
+MIN_SERVERS = 0.01
+MAX_SERVERS = 10
 STEPS = 121
 """Demands, in equal ratios, from one request/s, or what a dedicated server has done in a hundredth
 of its time if that is less, to what fills ten of them."""
@@ -176,7 +176,7 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
-    """From LEAST_RPS or LEAST_SERVERS' worth to MOST_SERVERS', each with one model: of any type,
+    """From MIN_RPS or MIN_SERVERS' worth to MAX_SERVERS', each with one model: of any type,
     the most that one was found to carry of it, also beside others, since not every model has a
     dedicated peak."""
     most_rps: dict[str, float] = {}
@@ -186,8 +186,8 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
         return []
     pairs = zip(question.models, question.shares, strict=True)
     full = 1 / sum(share / most_rps[model] for model, share in pairs)
-    least = min(LEAST_RPS, LEAST_SERVERS * full)
-    return [float(rps) for rps in np.geomspace(least, MOST_SERVERS * full, STEPS)]
+    least = min(MIN_RPS, MIN_SERVERS * full)
+    return [float(rps) for rps in np.geomspace(least, MAX_SERVERS * full, STEPS)]
 
 
 def _chosen(
@@ -216,14 +216,14 @@ def _servers(
     optionally, by joint draws, shape (2 + draws, demands); draws are NaN if there are too many
     ways to try."""
     models, shares = question.models, np.array(question.shares)
-    nothing = np.zeros(DRAWS)
+    zeros = np.zeros(DRAWS)
     sets = [
         [[each.lower_rps.get(model, 0.0) for each in chosen] for model in models],
         [[each.rates_rps.get(model, 0.0) for each in chosen] for model in models],
     ]
     rates = np.array(sets)
     if is_drawn:
-        drawn = [[each.draws_rps.get(of, nothing)[:DRAWS] for each in chosen] for of in models]
+        drawn = [[each.draws_rps.get(of, zeros)[:DRAWS] for each in chosen] for of in models]
         rates = np.concatenate([rates, np.moveaxis(np.array(drawn), 2, 0)])
     if not option.shared:
         return needed_apart(rates, shares, demands_rps, with_each).astype(float)

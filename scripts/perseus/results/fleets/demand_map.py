@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import TOLERANCE
-from perseus.results.fleets.servers_needed import MOST_WAYS, ways
+from perseus.results.fleets.servers_needed import MAX_WAYS, ways
 
 
 def needed_together(
@@ -46,7 +46,7 @@ def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
     """Numbers of servers, and what they carry of both models, (2, ways), ascending by the first."""
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):
-        if comb(servers + columns - 1, servers) > MOST_WAYS:
+        if comb(servers + columns - 1, servers) > MAX_WAYS:
             return
         carried = rates_rps @ ways(columns, servers).T
         yield servers, carried[:, np.argsort(carried[0])]

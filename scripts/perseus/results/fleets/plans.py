@@ -26,7 +26,7 @@ from perseus.study.tasks.tables import DemandLevel, FleetDemand
 DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of server"
 SPOT = "spot"
 HOURS_PER_MONTH = 730
-MOST_RESAMPLED = 400
+MAX_RESAMPLED = 400
 """Above this number of columns x models, a plan is made once, and its cost has no interval."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
@@ -209,7 +209,7 @@ def planned(
         return replace(plan, why_not=str(error))
     if in_full:
         found = with_most_headroom(on_offer, wanted, found)
-    resample = in_full and len(offers) * len(models) <= MOST_RESAMPLED
+    resample = in_full and len(offers) * len(models) <= MAX_RESAMPLED
     return replace(
         plan,
         counts=tuple(int(n) for n in found.counts),

@@ -23,7 +23,7 @@ from perseus.results.fleets.cheapest import (
     cheapest,
 )
 
-MOST_TRIED = 40
+MAX_TRIED = 40
 """Servers of which all ways to divide them are tried."""
 
 SOLVE_S = 1.0
@@ -38,7 +38,7 @@ DEMANDS_S, HURRIED_S = 60.0, 0.5
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
 """Which columns have a model, for each model: the same for many questions."""
 
-MOST_WAYS = 20_000
+MAX_WAYS = 20_000
 """Number of ways to divide servers among operating points up to which all ways are tried, which
 is faster than an integer programme; for two models with two mixes, those of any number of
 servers."""
@@ -49,7 +49,7 @@ AT_A_TIME = 2**15
 
 def are_few_ways(columns: int, servers: int) -> bool:
     """Whether all ways to divide this many servers among the columns can be tried."""
-    return comb(servers + columns - 1, servers) <= MOST_WAYS
+    return comb(servers + columns - 1, servers) <= MAX_WAYS
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
@@ -97,7 +97,7 @@ def needed(
     all servers cost the same.
 
     Tries all ways to divide the servers if there are few, and uses integer programmes otherwise.
-    If all ways of MOST_TRIED servers were tried and one server per model is enough, the number
+    If all ways of MAX_TRIED servers were tried and one server per model is enough, the number
     with the highest capacity per server is repeated; other combinations of few kinds carry
     little more. Never more than where each has one model only.
     """
@@ -123,7 +123,7 @@ def needed_at_each(
         is_more = np.isnan(found)
         if not is_more.any():
             continue
-        if len(carried) == MOST_TRIED and with_each == 1:
+        if len(carried) == MAX_TRIED and with_each == 1:
             found[is_more] = _again_and_again(carried, demands[is_more])
         else:
             found[is_more] = _solved(rates, shares, np.array(demands_rps)[is_more], with_each)
@@ -179,7 +179,7 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
     ways."""
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
-    while (reached[-1] < most_rps).any() and len(reached) <= MOST_TRIED:
+    while (reached[-1] < most_rps).any() and len(reached) <= MAX_TRIED:
         if not are_few_ways(columns, len(reached)):
             break
         carried = _of_all_ways(rates_rps, shares, len(reached), with_each)

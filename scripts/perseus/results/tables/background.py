@@ -44,11 +44,11 @@ NOTE = (
 SHOWN = {
     "cell": "cell",
     "searched": "searched",
-    "beside": "held",
-    "held at": "held_at",
-    "held, all (requests/s)": "held_rps",
+    "beside": "background_tenants",
+    "at": "background_at",
+    "background load (requests/s)": "background_rps",
     "peak (requests/s)": ("peak_rps", "peak_low_rps", "peak_high_rps"),
-    "held share": "held_share",
+    "background share": "background_share",
     "share of its dedicated peak": ("share", "share_low", "share_high"),
     "both": ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high"),
     "verdict": "verdict",
@@ -59,9 +59,9 @@ SCHEMA = Schema(
         *CELL,
         column("load_line", TEXT, "", "name of the load line, as in the table of peaks"),
         column("searched", TEXT, "", "the tenant that was searched"),
-        column("held", TEXT, "", "those that stayed"),
-        column("held_at", TEXT, "", "what they stayed at, in words"),
-        column("held_rps", REAL, "requests/s", "the same of all of them together"),
+        column("background_tenants", TEXT, "", "the tenants at a constant rate"),
+        column("background_at", TEXT, "", "their constant rates, as text"),
+        column("background_rps", REAL, "requests/s", "sum of their constant rates"),
         column("certified_rps", REAL, "requests/s", "rate of the searched tenant at the certified"
                " point of this repeat"),
         column("estimate_rps", REAL, "requests/s", "its rate at the estimated limit of this"
@@ -73,14 +73,14 @@ SCHEMA = Schema(
         column("dedicated_rps", REAL, "requests/s", "its dedicated peak on the same server"),
         column("dedicated_low_rps", REAL, "requests/s", f"lower end {CI}"),
         column("dedicated_high_rps", REAL, "requests/s", "upper end"),
-        column("held_share", REAL, "", "sum of the held rates, each as a share of its tenant's"
-               " dedicated peak at the host's speed in this cell (docs/method.md, Sharing, cost and"
-               " saving)", least=0),
+        column("background_share", REAL, "", "sum of the constant rates, each as a share of its"
+               " tenant's dedicated peak at the host's speed in this cell"
+               " (docs/explanation/sharing-ratio.md)", least=0),
         column("share", REAL, "", "peak_rps as a share of the dedicated peak, likewise", least=0),
         column("share_low", REAL, "", f"lower end {CI}", least=0),
         column("share_high", REAL, "", "upper end", least=0),
-        column("sharing_ratio", REAL, "", "share + held_share: 1 where sharing neither gains nor"
-               " loses", least=0),
+        column("sharing_ratio", REAL, "", "share + background_share: 1 where sharing neither gains"
+               " nor loses", least=0),
         column("sharing_ratio_low", REAL, "", f"lower end {CI}", least=0),
         column("sharing_ratio_high", REAL, "", "upper end", least=0),
         column("verdict", TEXT, "", "of this repeat, as in the table of peaks", choices=Outcome),
@@ -93,8 +93,10 @@ SCHEMA = Schema(
         ascending("share_low", "share", "share_high"),
         ascending("sharing_ratio_low", "sharing_ratio", "sharing_ratio_high"),
         holds(
-            "sharing_ratio = share + held_share",
-            lambda sharing_ratio, share, held_share: close(sharing_ratio, share + held_share),
+            "sharing_ratio = share + background_share",
+            lambda sharing_ratio, share, background_share: close(
+                sharing_ratio, share + background_share
+            ),
         ),
     ],
 )  # fmt: skip
@@ -111,21 +113,21 @@ def _row(record: BackgroundRecord, results: StudyResults) -> Row:
     peak = results.peaks[key(record.task)]
     alone, place = results.alone(peak), names.index(run.searched)
     searched = np.eye(len(names))[place]
-    held_rps = np.array(record.line.base_rps) * (1 - searched)
+    background_rps = np.array(record.line.base_rps) * (1 - searched)
     at_limit = peak.correction * record.estimate_scale if record.has_limit else np.nan
     ratio, share = results.sharing_ratio(peak), sharing_ratio(peak, alone, searched)
     return {
         **cell(record.task),
         "load_line": run.name,
         "searched": run.searched,
-        "held": " + ".join(run.held_among(names)),
-        "held_at": run.held_at,
-        "held_rps": float(held_rps.sum()),
+        "background_tenants": " + ".join(run.background_tenants(names)),
+        "background_at": run.background_at,
+        "background_rps": float(background_rps.sum()),
         "certified_rps": float(record.rates_rps(record.certified_scale)[place]),
         "estimate_rps": float(record.rates_rps(at_limit)[place]),
         **_with_ends("peak", "_rps", peak.total(searched).interval()),
         **_with_ends("dedicated", "_rps", _interval(alone[place])),
-        "held_share": _share(held_rps, peak, alone),
+        "background_share": _share(background_rps, peak, alone),
         **_with_ends("share", "", share.interval()),
         **_with_ends("sharing_ratio", "", ratio.interval()),
         "verdict": record.outcome,

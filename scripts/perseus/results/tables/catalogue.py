@@ -40,7 +40,7 @@ class CatalogueRecord(Record):
         description="median time of an inference of a request's images in process, ms; null where"
         " no backend of ours runs it"
     )
-    in_process_error: str = Field(description="why it did not run in process, in words")
+    in_process_error: str = Field(description="why it did not run in process")
     full_rps: Number = Field(
         description="answers of a server that always has requests waiting, requests/s;"
         " `full_low_rps` and `full_high_rps` are its 95 % interval by batch means"

@@ -31,8 +31,8 @@ SCHEMA = Schema(
                " where it is"),
         column("first_invalid_rps", REAL, "requests/s", "lowest rate above it that was not"),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
-        column("longest_lag_ms", REAL, "ms", "what it might be: 1 ms, or 2 % of the strictest SLA"
-               " of these models, that in steps of 1, 2 and 5; 20 % of it where there was no quiet",
+        column("longest_lag_ms", REAL, "ms", "largest allowed send lag: 1 ms, or 2 % of the"
+               " strictest SLA of these models, in steps of 1, 2 and 5; 20 % if the host was busy",
                null=False),
         column("client_cpu", REAL, "cores", "CPU time of the client at the ceiling, of each core"),
         column("closed_loop_rps", REAL, "requests/s", "best rate of a closed loop", null=False),

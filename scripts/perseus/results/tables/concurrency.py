@@ -95,7 +95,7 @@ SCHEMA = Schema(
         column("client_ms", REAL, "ms", "the rest of the mean latency: network and client"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("valid", FLAG, "", "whether client and host let the server be what limited"),
-        column("reason", TEXT, "", "why not, in words"),
+        column("reason", TEXT, "", "why not"),
     ],
     key=("cell", "tenant", "concurrency"),
     holds=[

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
-from perseus.results.fleets.break_even import LEAST_SERVERS, MOST_SERVERS, STEPS, stretches
+from perseus.results.fleets.break_even import MAX_SERVERS, MIN_SERVERS, STEPS, stretches
 from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.records import Row
@@ -20,8 +20,8 @@ DESCRIPTION = (
 TITLE = "What is the cheapest at which demand"
 NOTE = (
     "The cheapest whole servers over the demand, at on-demand prices. The table looks at"
-    f" {STEPS} demands in equal ratios, up to what fills {MOST_SERVERS} dedicated servers. The"
-    f" lowest is one request a second, or {LEAST_SERVERS:.0%} of what fills a dedicated server"
+    f" {STEPS} demands in equal ratios, up to what fills {MAX_SERVERS} dedicated servers. The"
+    f" lowest is one request a second, or {MIN_SERVERS:.0%} of what fills a dedicated server"
     " if that is less. Shared servers are named if they are cheaper at the lower limits, at"
     " the estimates, and in at least half of the random draws between them. Saving: lowest and"
     " highest, against the cheapest dedicated servers for the same demand. P(saving > 0): the"

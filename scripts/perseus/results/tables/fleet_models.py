@@ -28,8 +28,8 @@ SCHEMA = Schema(
         column("sla_share", REAL, "share", "of its requests, that must be within sla_ms",
                null=False),
         column("sla_ms", REAL, "ms", "latency of the SLA", null=False),
-        column("attained", REAL, "share", "of its requests, within sla_ms in virtual time (docs/"
-               "method.md, Demand and fleets)"),
+        column("attained", REAL, "share", "of its requests, within sla_ms in virtual time"
+               " (docs/explanation/fleets.md)"),
     ],
     key=("level", "strategy", "model"),
     holds=[

@@ -43,7 +43,7 @@ SCHEMA = Schema(
         *PRICED,
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line that says what it carries"),
-        column("mix", TEXT, "", "the same in words"),
+        column("mix", TEXT, "", "the same as text"),
         column("requests", TEXT, "requests/s", "what each of them gets of each model"),
         column("load", REAL, "share", "of the lower limit of what it carries, the largest of its"
                " models'", null=False),

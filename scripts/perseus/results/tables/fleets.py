@@ -159,10 +159,10 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
     if spot is None or not used:
-        nothing = np.nan if plan.why_not else 0.0
+        no_spot = np.nan if plan.why_not else 0.0
         return {
-            "on_spot": nothing,
-            "lost_to_revocations": nothing,
+            "on_spot": no_spot,
+            "lost_to_revocations": no_spot,
             "usd_per_month_expected": plan.usd_per_month,
         }
     starts_s = _starts_s(results)

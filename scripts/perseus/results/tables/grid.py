@@ -71,7 +71,7 @@ SCHEMA = Schema(
         *GRID,
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
         column("server", TEXT, "", "name of the server, with what it has otherwise"),
-        column("setting", TEXT, "", "the setting in words"),
+        column("setting", TEXT, "", "the setting as text"),
         column("runtime", TEXT, "", "varied runtime; null, as the next seven columns, where it is"
                " not varied", null=True),
         column("cores", WHOLE, "cores", "varied cores of the server", null=True, least=1),
@@ -126,7 +126,7 @@ SCHEMA = Schema(
     ],
 )  # fmt: skip
 WHOLE_NUMBERS = ("cores", "instances", "max_batch_size", "intra_op_threads")
-WORDS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")
+TEXTS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")
 
 
 def grid(study: str, of: GridComparison) -> Row:
@@ -170,7 +170,7 @@ def _of_question(comparison: GridComparison, study: str) -> Iterator[Row]:
 def _values(of: Setting) -> Row:
     return {
         **{key: of[key] for key in WHOLE_NUMBERS if key in of},
-        **{key: text(of[key]) for key in WORDS if key in of},
+        **{key: text(of[key]) for key in TEXTS if key in of},
     }
 
 

@@ -68,7 +68,7 @@ SCHEMA = Schema(
         column("excluded", WHOLE, "", "of these, without a certified rate or beyond a bound"),
         column("verdict", TEXT, "", "clear, too close to tell, only one (is left) or none",
                choices=VERDICTS),
-        column("recommendation", TEXT, "", "the recommendation in words"),
+        column("recommendation", TEXT, "", "the recommendation as text"),
     ],
     key=("grid", "mix", "load_line"),
     holds=[
@@ -110,9 +110,9 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
         **with_ends("usd_per_million_inferences", usd, ("ci_low_usd", "ci_high_usd")),
         "probability_cheapest": comparison.probabilities[0],
     }
-    said = f"{best.of.description}: {_with_ends(usd)} USD per million inferences"
+    cost = f"{best.of.description}: {_with_ends(usd)} USD per million inferences"
     if len(comparison.ranked) == 1:
-        only = f"{said}. Of {row['settings']} settings it is the only one to be recommended."
+        only = f"{cost}. Of {row['settings']} settings it is the only one to be recommended."
         return row | {"verdict": "only one", "recommendation": only}
     runner_up = comparison.ranked[1]
     ratio = runner_up.usd.over(best.usd).interval()
@@ -122,7 +122,7 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
         "runner_up": runner_up.of.description,
         **with_ends("cost_ratio", ratio, ("ratio_low", "ratio_high")),
         "verdict": "clear" if clear else "too close to tell",
-        "recommendation": f"{said}. {'' if clear else 'Too close to tell: '}{what}"
+        "recommendation": f"{cost}. {'' if clear else 'Too close to tell: '}{what}"
         f"{_sure(comparison.probabilities[0])}{_noise(floor)}.",
     }
 

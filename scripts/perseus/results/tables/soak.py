@@ -24,7 +24,7 @@ from perseus.results.study_results import StudyResults
 
 HOUR_NS = 3600e9
 MB = 1e6
-UNANSWERED = "unanswered requests"
+FAILED_REQUESTS = "failed requests"
 
 
 class Reading(BaseModel):
@@ -92,8 +92,8 @@ class SoakRecord(Record):
                     latency = replace(latency, exceedance=exceedance, allowed=allowed)
                 found.append(latency)
             percent = np.array([100 * (1 - row["completed_ratio"]) for row in valid])
-            unanswered = _series(UNANSWERED, tenant.name, "%", middles_ns, percent, start_ns)
-            found.append(replace(unanswered, scale=100 * allowed, requests=requests))
+            failed = _series(FAILED_REQUESTS, tenant.name, "%", middles_ns, percent, start_ns)
+            found.append(replace(failed, scale=100 * allowed, requests=requests))
         times_ns = [each.time_ns for each in self.readings]
         memory = np.array([each.memory_bytes for each in self.readings]) / MB
         files = np.array([each.open_files for each in self.readings])
@@ -121,11 +121,11 @@ TITLE = "Soak"
 NOTE = (
     "The same load on one server for hours. A quantity grows or falls where the 95 % interval of"
     " its change per hour (in brackets) leaves no doubt of that, and it came to 1 % of the level at"
-    " the start; it is steady where the interval leaves no room for 10 % of that per hour. Of"
-    " unanswered requests these are shares of what the SLA allows to be late, and beside them stand"
-    " all that went unanswered. A latency is infinite in windows where more did than its percentile"
-    " leaves out; such a one is never called steady. Memory and open files are those of the"
-    " server's processes, between windows."
+    " the start; it is steady where the interval excludes 10 % of that per hour. For failed"
+    " requests, these are shares of what the SLA allows to be late; beside them stands the number"
+    " of failed requests. A latency is infinite in windows in which more requests failed than its"
+    " percentile leaves out; it is then never called steady. Memory and open files are those of"
+    " the server's processes, between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -138,7 +138,7 @@ SHOWN = {
     "drift": "drift",
     "over the SLA": "exceedance",
     "of which may be": "allowed",
-    "unanswered": "unanswered",
+    "failed requests": "failed_requests",
     "of requests": "requests",
     "over 1 % of them from (h)": "failing_from_hours",
     "verdict": "verdict",
@@ -151,7 +151,7 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant; null of what the server as a whole holds",
                null=True),
         column("quantity", TEXT, "", "p50 or the percentile of the SLA, of the latency; memory or"
-               " open files of the server's processes; or unanswered requests of the tenant"),
+               " open files of the server's processes; or failed requests of the tenant"),
         column("unit", TEXT, "", "of level and change: ms, MB (10^6 bytes), files or % (of the"
                " requests)"),
         column("rate_rps", REAL, "requests/s", "offered rate of the tenant; null of the server"),
@@ -165,17 +165,18 @@ SCHEMA = Schema(
                " end", least=-inf),
         column("high_per_hour", REAL, "unit/h", "upper end", least=-inf),
         column("drift", TEXT, "", "grows, falls, steady, too short to tell or infinite at times:"
-               " in windows in which more went unanswered than the percentile leaves out",
+               " in windows in which more failed than the percentile leaves out",
                choices=Trend),
         column("exceedance", REAL, "share", "of the percentile of the SLA, all requests in these"
                " windows that took longer than the SLA, or had no answer", most=1),
         column("allowed", REAL, "share", "of it, what the SLA lets be late", most=1),
-        column("requests", WHOLE, "requests", "of unanswered requests, all in these windows; null"
-               " of other quantities", null=True),
-        column("unanswered", WHOLE, "requests", "those of them without an answer by the end of"
-               " their window: errors and refusals, too", null=True),
+        column("requests", WHOLE, "requests", "for failed requests, all requests in these windows;"
+               " null for other quantities", null=True),
+        column("failed_requests", WHOLE, "requests", "errors, refusals, and requests without a"
+               " response by the end of their window", null=True),
         column("failing_from_hours", REAL, "h", "from the first window to the first in which over"
-               " 1 % of the requests went unanswered, as surely over 1 % of all from there on did"
+               " 1 % of the requests failed, if significantly over 1 % of all later ones failed,"
+               " too"
                " (docs/explanation/soak.md); null where there is none"),
         column("verdict", TEXT, "", "ok, infeasible (the server died under the load), blocked,"
                " client_limited, disturbed, throttled or failed", choices=VERDICTS),
@@ -184,7 +185,7 @@ SCHEMA = Schema(
     key=("cell", "tenant", "quantity"),
     holds=[
         ascending("low_per_hour", "per_hour", "high_per_hour"),
-        ascending("unanswered", "requests"),
+        ascending("failed_requests", "requests"),
     ],
 )  # fmt: skip
 """Null what cannot be told of so few windows."""
@@ -213,28 +214,27 @@ def _row(record: SoakRecord, series: Series) -> Row:
         "drift": found.trend,
         "exceedance": series.exceedance,
         "allowed": series.allowed,
-        **_unanswered(series),
+        **_failed_requests(series),
         "verdict": record.outcome,
         "reason": record.reason,
     }
 
 
-def _unanswered(series: Series) -> Row:
-    """Number of requests without a response, and since when there are too many; empty for other
-    quantities."""
+def _failed_requests(series: Series) -> Row:
+    """Number of failed requests, and since when there are too many; empty for other quantities."""
     if series.requests is None:
-        return dict.fromkeys(("requests", "unanswered", "failing_from_hours"))
-    unanswered = np.round(series.requests * series.values / 100)
+        return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
+    failed = np.round(series.requests * series.values / 100)
     return {
         "requests": series.requests.sum(),
-        "unanswered": int(unanswered.sum()),
-        "failing_from_hours": min(series.hours[failing(series.requests, unanswered)], default=None),
+        "failed_requests": int(failed.sum()),
+        "failing_from_hours": min(series.hours[failing(series.requests, failed)], default=None),
     }
 
 
-def failing(requests: NDArray[np.int64], unanswered: Floats) -> NDArray[np.bool_]:
-    """Windows in which over 1 % of the requests got no response, if the same holds significantly
+def failing(requests: NDArray[np.int64], failed: Floats) -> NDArray[np.bool_]:
+    """Windows in which over 1 % of the requests failed, if the same holds significantly
     for all later windows (Clopper and Pearson). All arrays have shape (n,)."""
-    later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, unanswered))
+    later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, failed))
     surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED
-    return np.asarray(surely & (unanswered > (1 - ANSWERED) * requests))
+    return np.asarray(surely & (failed > (1 - ANSWERED) * requests))

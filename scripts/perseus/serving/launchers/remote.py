@@ -67,8 +67,8 @@ def remote_server(
         return
     with Control(server) as control:
         control.check_http()
-        foreign = remote.foreign_models == "allow" or not models
-        control.make_room(models, allow_foreign=foreign, say=say)
+        allowed = remote.other_models == "allow" or not models
+        control.unload_leftovers(models, allow_other_models=allowed, say=say)
         pushed: list[str] = []
         try:
             for model in models:
@@ -83,7 +83,7 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """The server as it describes itself over gRPC, or else over HTTP, and that in words.
+    """The server as it describes itself over gRPC, or else over HTTP, and that description.
 
     Raises ServerError when it answers neither, with the reason of gRPC.
     """
@@ -101,8 +101,8 @@ def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
         except ServerError:
             raise of_grpc from None
         extensions = frozenset(about.extensions) - {CONFIGURATION, REPOSITORY}  # asked over gRPC
-    words = access.hide(f"{about.name} {about.version} at {server.asked_address}")
-    return replace(server, extensions=extensions), words
+    description = access.hide(f"{about.name} {about.version} at {server.asked_address}")
+    return replace(server, extensions=extensions), description
 
 
 def _read(repository: Path) -> list[PushedModel]:

@@ -11,7 +11,7 @@ from perseus.study.recorded import read_named
 from perseus.study.trace_files import TraceError
 from perseus.study.traces import TraceSource
 
-MOST_INTERVALS: Final = 10_000_000
+MAX_INTERVALS: Final = 10_000_000
 """That the rates of a trace are taken over: nineteen years of minutes."""
 
 
@@ -44,9 +44,9 @@ def trace_problems(
     if not recorded.counts.any() or (interval_s is None and recorded.is_of_one_time):
         wanted = "arrivals" if interval_s else "at least two arrivals at different times"
         yield at, f"{source} needs {wanted}"
-    if interval_s and recorded.length_s > MOST_INTERVALS * interval_s:
+    if interval_s and recorded.length_s > MAX_INTERVALS * interval_s:
         yield (
             at,
             f"{source.file!r} lasts {recorded.length_s / 86_400:,.0f} days, more than"
-            f" {MOST_INTERVALS:,} times interval_s: (check the unit of its times)",
+            f" {MAX_INTERVALS:,} times interval_s: (check the unit of its times)",
         )

@@ -19,7 +19,7 @@ from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
 from perseus.study.variants import Variant, variants
 
-MOST_SETTINGS: Final = 300
+MAX_SETTINGS: Final = 300
 
 
 def problems(study: Definition, most_cores: int | None) -> Problems:
@@ -48,9 +48,9 @@ def _grid_problems(
     if not grid.vary.lists:
         yield (*at, "vary"), "names no key to vary (add one, such as instances: [1, 2])"
         return
-    if count > MOST_SETTINGS:
+    if count > MAX_SETTINGS:
         fewer = "" if grid.design == "one_at_a_time" else "design: one_at_a_time, or "
-        yield at, f"has {count} settings, more than {MOST_SETTINGS} (use {fewer}fewer values)"
+        yield at, f"has {count} settings, more than {MAX_SETTINGS} (use {fewer}fewer values)"
         return
     for server in servers:
         if server.price is None:

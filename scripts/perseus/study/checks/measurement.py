@@ -10,7 +10,7 @@ from perseus.study.definition import Definition
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.measurement import ArrivalProcess
 from perseus.study.problems import Place, Problems, path
-from perseus.study.protocols import MOST_IN_FLIGHT
+from perseus.study.protocols import MAX_IN_FLIGHT
 
 
 def problems(study: Definition, folder: Path) -> Problems:
@@ -34,7 +34,7 @@ def _shared_memory_problems(study: Definition) -> Problems:
 def _in_flight_problems(study: Definition) -> Problems:
     """Closed loops with more requests in flight than a client process allows."""
     client = study.measurement.client
-    each = MOST_IN_FLIGHT[client.protocol]
+    each = MAX_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes
     for i, scenario in enumerate(study.scenarios):
         for j, experiment in enumerate(scenario.experiments):

@@ -38,7 +38,7 @@ def problems(study: Definition) -> Problems:
         if served:
             yield from _experiment_problems(("scenarios", i, "experiments"), item, served[0][1])
             yield from _grid_problems(("scenarios", i, "grid"), item, served[0][2])
-    yield from _foreign_problems(study, models)
+    yield from _other_model_problems(study, models)
 
 
 def _served(at: Place, item: ScenarioSettings, models: Mapping[str, Model]) -> Iterator[Served]:
@@ -97,10 +97,10 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
         )
 
 
-def _foreign_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
-    """If the study deploys models, models that the server already has are foreign."""
+def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
+    """If the study deploys models, those that the server already has are other models."""
     for i, server in enumerate(study.servers):
-        if server.remote is None or server.remote.foreign_models == "allow":
+        if server.remote is None or server.remote.other_models == "allow":
             continue
         tenants = [
             tenant.model
@@ -113,7 +113,7 @@ def _foreign_problems(study: Definition, models: Mapping[str, Model]) -> Problem
         deployed = [name for name in tenants if not models[name].is_served]
         if served and deployed:
             yield (
-                ("servers", i, "remote", "foreign_models"),
+                ("servers", i, "remote", "other_models"),
                 f"must be allow: {deployed[0]!r} is loaded where {served[0]!r}, a served_model, is"
                 " (or give each a server of its own)",
             )

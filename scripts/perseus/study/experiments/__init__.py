@@ -4,7 +4,7 @@ study/experiments        its settings, and the cells that they ask for
 measurement/experiments  how it runs on a server
 results/tables           its table
 report/figures           its figure
-report/answers           what it answers, in words
+report/conclusions           what it answers, in words
 
 KINDS is the one list of them; everybody else finds a kind's module by its name.
 """

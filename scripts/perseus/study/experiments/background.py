@@ -26,8 +26,8 @@ Rates = Annotated[
 class Run(peak.Run):
     """The search of a peak along a line on which only the tenant `searched` varies.
 
-    They stay at `held_percent` % of their dedicated peaks, or at `rates_rps`: one rate for all of
-    them, or one of each, in their order.
+    The others stay at `background_percent` % of their dedicated peaks, or at `rates_rps`: one rate
+    for all of them, or one of each, in their order.
     """
 
     kind: Literal["background"] = "background"
@@ -35,22 +35,22 @@ class Run(peak.Run):
     searched: str
     rates_rps: tuple[float, ...] = ()
 
-    def held_among(self, names: Sequence[str]) -> tuple[str, ...]:
+    def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(name for name in names if name != self.searched)
 
-    def held_rps(
+    def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
         if not self.rates_rps:
-            return super().held_rps(names, dedicated_rps)
-        held = self.held_among(names)
-        rates_rps = self.rates_rps * (len(held) if len(self.rates_rps) == 1 else 1)
-        return dict(zip(held, rates_rps, strict=True))
+            return super().background_rps(names, dedicated_rps)
+        others = self.background_tenants(names)
+        rates_rps = self.rates_rps * (len(others) if len(self.rates_rps) == 1 else 1)
+        return dict(zip(others, rates_rps, strict=True))
 
     @property
-    def held_at(self) -> str:
+    def background_at(self) -> str:
         if not self.rates_rps:
-            return super().held_at
+            return super().background_at
         return ", ".join(f"{rate:.10g}" for rate in self.rates_rps) + " requests/s"
 
 
@@ -81,7 +81,7 @@ class Settings(ExperimentSettings):
     def runs(self) -> Iterator[Run]:
         for percent in self.percents_of_peak or ():
             name = f"background-{self.search}-{percent}"
-            yield Run(name=name, searched=self.search, held_percent=percent)
+            yield Run(name=name, searched=self.search, background_percent=percent)
         for rates in self.rates_rps or ():
             each = rates if isinstance(rates, tuple) else (rates,)
             at = "-".join(f"{rate:.10g}".replace(".", "_") for rate in each)

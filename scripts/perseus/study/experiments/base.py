@@ -12,10 +12,10 @@ from perseus.study.base import Part, Real
 from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
-MOST_RPS: Final = 50_000
+MAX_RPS: Final = 50_000
 """More than one process can send."""
 
-Rate = Annotated[Real, Field(gt=0, le=MOST_RPS)]
+Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
 
 class ExperimentRun(Part):

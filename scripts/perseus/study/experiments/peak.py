@@ -23,9 +23,9 @@ class Run(ExperimentRun):
     """A search along a load line, in units of dedicated peaks.
 
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
-    `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the
-    others rise). A mix with `rate_shares`, of all requests, rises in their ratio: its weights
-    follow from the dedicated peaks. Kinds that search along other lines are subclasses.
+    `weights`) or "hold" (`background_tenant` stays at `background_percent` % of its dedicated
+    peak, the others rise). A mix with `rate_shares`, of all requests, rises in their ratio: its
+    weights follow from the dedicated peaks. Kinds that search along other lines are subclasses.
     """
 
     kind: str = "peak"
@@ -33,8 +33,8 @@ class Run(ExperimentRun):
     line: Literal["dedicated", "mix", "hold"]
     weights: tuple[int, ...] = ()
     rate_shares: tuple[float, ...] = ()
-    held: str = ""
-    held_percent: int = 0
+    background_tenant: str = ""
+    background_percent: int = 0
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
@@ -54,9 +54,14 @@ class Run(ExperimentRun):
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
-    def hold(cls, held: str, percent: int) -> Run:
-        """Tenant `held` stays at `percent` % of its dedicated peak, while the others rise."""
-        return cls(line="hold", name=f"hold-{held}-{percent}", held=held, held_percent=percent)
+    def hold(cls, tenant: str, percent: int) -> Run:
+        """`tenant` stays at `percent` % of its dedicated peak, while the others rise."""
+        return cls(
+            line="hold",
+            name=f"hold-{tenant}-{percent}",
+            background_tenant=tenant,
+            background_percent=percent,
+        )
 
     @property
     def needs_dedicated_peaks(self) -> bool:
@@ -66,21 +71,21 @@ class Run(ExperimentRun):
         """The same line for a mix whose weights are known only when it is measured."""
         return self.model_copy(update={"weights": weights})
 
-    def held_among(self, names: Sequence[str]) -> tuple[str, ...]:
+    def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
         """Tenants that stay at a fixed rate."""
-        return tuple(name for name in names if name == self.held)
+        return tuple(name for name in names if name == self.background_tenant)
 
-    def held_rps(
+    def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
         """The fixed rate of each of them."""
-        share = self.held_percent / 100
-        return {name: share * dedicated_rps[name] for name in self.held_among(names)}
+        share = self.background_percent / 100
+        return {name: share * dedicated_rps[name] for name in self.background_tenants(names)}
 
     @property
-    def held_at(self) -> str:
+    def background_at(self) -> str:
         """The fixed rate as text."""
-        return f"{self.held_percent} %"
+        return f"{self.background_percent} %"
 
 
 DEDICATED = Run.dedicated()
@@ -116,8 +121,8 @@ class Settings(ExperimentSettings):
                 yield Run.hold(self.hold, percent)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        held = names.get(self.hold) if self.hold is not None else None
-        return self.model_copy(update={"hold": held}) if held is not None else self
+        tenant = names.get(self.hold) if self.hold is not None else None
+        return self.model_copy(update={"hold": tenant}) if tenant is not None else self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1 and self.mixes is None and self.hold is None:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from perseus.study.base import Name, Part, Real, Whole
-from perseus.study.experiments.base import MOST_RPS, ExperimentRun, ExperimentSettings, Rate
+from perseus.study.experiments.base import MAX_RPS, ExperimentRun, ExperimentSettings, Rate
 from perseus.study.problems import Problems
 from perseus.study.recorded import Recorded, read_named
 from perseus.study.trace_files import TraceError
@@ -232,8 +232,8 @@ class Settings(ExperimentSettings):
             )
         elif rate_rps == 0:
             yield f"{of} has no arrivals from second {begin_s:g} to {end_s:g} (change begins_s)"
-        elif self._keeps_rates and rate_rps > MOST_RPS:
+        elif self._keeps_rates and rate_rps > MAX_RPS:
             yield (
                 f"{of} has {rate_rps:.3g} requests/s, at time_scale {scale:g}, and at most"
-                f" {MOST_RPS} can be sent (ask for rates_rps or percents_of_peak)"
+                f" {MAX_RPS} can be sent (ask for rates_rps or percents_of_peak)"
             )

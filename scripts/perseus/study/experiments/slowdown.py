@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from perseus.study.base import Real, Whole
-from perseus.study.experiments.base import MOST_RPS, ExperimentRun, ExperimentSettings
+from perseus.study.experiments.base import MAX_RPS, ExperimentRun, ExperimentSettings
 from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
@@ -45,7 +45,7 @@ class Settings(ExperimentSettings):
         description="The rate of each tenant, in percent of its dedicated peak. Default,"
         f" {USUAL_PERCENT} where there is no rate_rps.",
     )
-    rate_rps: Annotated[Real, Field(ge=0.1, le=MOST_RPS)] | None = Field(
+    rate_rps: Annotated[Real, Field(ge=0.1, le=MAX_RPS)] | None = Field(
         default=None,
         description="The rate of every tenant, in place of percent_of_peak, in requests/s.",
     )

@@ -1,4 +1,4 @@
-"""Finding: savings of sharing on full servers, with their probability."""
+"""Conclusion: savings of sharing on full servers, with their probability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
-from perseus.report.answers.answer import Answer, Tables
+from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown_tables import machine_text, plain_words
@@ -21,7 +21,7 @@ QUICK = (
     " measurement: {preset: standard} and run again."
 )
 
-MOST_MIXES = 4
+MAX_MIXES = 4
 """Beside the best one, that are named with what they carry."""
 
 MATTERS = 0.12
@@ -30,23 +30,23 @@ MATTERS = 0.12
 RESOLVED = 0.03
 """Half-width of an interval of a saving that tells any difference that matters from none."""
 
-MOST_REPEATS = 20
+MAX_REPEATS = 20
 """Repeats beyond which a longer study is no advice."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row with the models of a load line, and their weights."""
 
 
-def answers(tables: Tables) -> list[Answer]:
-    """One finding for each scenario of different models."""
+def conclusions(tables: Tables) -> list[Conclusion]:
+    """One conclusion for each scenario of different models."""
     peaks = tables["peaks"]
     if len(peaks) and (peaks["preset"] == "smoke").all():
         return [_no_measurement("")]
     return list(of_scenarios(tables, copies=False))
 
 
-def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
-    """One finding for each shared scenario, of copies of one model or of different models."""
+def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
+    """One conclusion for each shared scenario, of copies of one model or of different models."""
     peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
@@ -93,12 +93,12 @@ def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _no_measurement(of: str) -> Answer:
+def _no_measurement(of: str) -> Conclusion:
     text = f"Not a measurement{of}: the preset smoke only shows that everything works"
-    return Answer("unknown", text, ("Run it with preset quick or standard.",))
+    return Conclusion("unknown", text, ("Run it with preset quick or standard.",))
 
 
-def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> Answer:
+def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> Conclusion:
     first, peaks = savings.iloc[0], tables["peaks"]
     who = _who(savings)
     known = savings[savings["saving"].notna()]
@@ -108,9 +108,9 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         if _is_infeasible(savings, tables["tenants"]):
             why = "no measured mix can be served within every SLA"
             headline = f"{who} should not share a {first['server']} server{which}: {why}"
-            return Answer("no", headline, tuple(reasons), lines, rank=-math.inf)
+            return Conclusion("no", headline, tuple(reasons), lines, rank=-math.inf)
         headline = _without_saving(who, which, savings, tables)
-        return Answer("unknown", headline, tuple(reasons), lines)
+        return Conclusion("unknown", headline, tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
     low, high = _ends(best)
@@ -135,8 +135,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         headline += f" (one run {of}: repeat to be sure)"
     longer = _longer_study(best, tables["peaks"]) if kind == "unclear" else ""
     evidence = (*_evidence(best, kind, known, tables["costs"], longer), *_without_result(savings))
-    said = (*evidence, *_caveats(used))
-    return Answer(kind, headline, said, to_lines(used), rank=float(best["saving"]))
+    sentences = (*evidence, *_caveats(used))
+    return Conclusion(kind, headline, sentences, to_lines(used), rank=float(best["saving"]))
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
@@ -230,7 +230,7 @@ def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
         return ""
     aim = max(abs(float(best["saving"])), RESOLVED)
     more = max(math.ceil(repeats * (half / aim) ** 2), repeats + 1)
-    if more > MOST_REPEATS:
+    if more > MAX_REPEATS:
         return ""
     minutes = peaks["measured_s"].sum() / 60 * (more - repeats) / repeats
     width = percent(half * math.sqrt(repeats / more))
@@ -295,10 +295,8 @@ def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
     each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
     if not each:
         return
-    more = (
-        f", and {len(each) - MOST_MIXES} more with a lower ratio" if len(each) > MOST_MIXES else ""
-    )
-    yield f"The other mixes: {', '.join(each[:MOST_MIXES])}{more}."
+    more = f", and {len(each) - MAX_MIXES} more with a lower ratio" if len(each) > MAX_MIXES else ""
+    yield f"The other mixes: {', '.join(each[:MAX_MIXES])}{more}."
     overlap = others[(others["ci_high"] >= best["ci_low"]) & (others["ci_low"] <= best["ci_high"])]
     if len(overlap):
         of = "all of these" if len(overlap) == len(others) else listed(list(overlap["mix"]))

@@ -13,10 +13,15 @@ import pytest
 from references import images_and_scores, write_reference
 
 from perseus.models import onnx_export, onnx_precision
+from perseus.models.export_errors import (
+    NoModelError,
+    export_error,
+    export_or_write_error,
+    require_model,
+)
 from perseus.models.networks import ExportError
 from perseus.models.repository import write_tenant
 from perseus.models.tensors import ModelTensors
-from perseus.models.unmade import UnmadeError, made, require_made, why_unmade
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 
@@ -31,25 +36,27 @@ def test_what_is_made_stays_what_it_is(tmp_path):
         path.write_bytes(b"a network")
         return {"sha256": "ab"}
 
-    assert made(make, path, pytest.fail, ExportError) == {"sha256": "ab"}
-    assert (path.read_bytes(), why_unmade(path)) == (b"a network", "")
-    require_made(path)
+    assert export_or_write_error(make, path, pytest.fail, ExportError) == {"sha256": "ab"}
+    assert (path.read_bytes(), export_error(path)) == (b"a network", "")
+    require_model(path)
 
 
 def test_a_refusal_goes_on_in_the_place_of_the_model_to_the_repository(tmp_path):
-    path, said = tmp_path / "model.onnx", []
+    path, messages = tmp_path / "model.onnx", []
 
     def make():
         raise ExportError("it has no range: Größe")
 
-    assert made(make, path, said.append, ExportError) == {"unmade": "it has no range: Größe"}
-    assert said == ["it has no range: Größe"]
+    assert export_or_write_error(make, path, messages.append, ExportError) == {
+        "export_error": "it has no range: Größe"
+    }
+    assert messages == ["it has no range: Größe"]
     tenant = ServedTenant(name="resnet~precision-int8", model="resnet18")
     write_tenant(tmp_path / "repository", tenant, path, CHECK)
     served = tmp_path / "repository/resnet~precision-int8/1/model.onnx"
-    assert why_unmade(served) == "it has no range: Größe"
-    with pytest.raises(UnmadeError, match=f"^it has no range: Größe .*, remove {served}"):
-        require_made(served)
+    assert export_error(served) == "it has no range: Größe"
+    with pytest.raises(NoModelError, match=f"^it has no range: Größe .*, remove {served}"):
+        require_model(served)
 
 
 def test_any_other_exception_leaves_no_file(tmp_path):
@@ -57,7 +64,7 @@ def test_any_other_exception_leaves_no_file(tmp_path):
         raise MemoryError
 
     with pytest.raises(MemoryError):
-        made(make, tmp_path / "model.onnx", pytest.fail, ExportError)
+        export_or_write_error(make, tmp_path / "model.onnx", pytest.fail, ExportError)
     assert not list(tmp_path.iterdir())
 
 
@@ -125,7 +132,7 @@ def converted(folder):
         output={"model": "model.int8.onnx", "check": "check.int8.json"},
         wildcards={"precision": "int8"},
     )
-    return json.loads((folder / "check.int8.json").read_text())["unmade"]
+    return json.loads((folder / "check.int8.json").read_text())["export_error"]
 
 
 @pytest.mark.parametrize("scenario", ["cpu1.resnet", "cpu1~runtime-openvino.resnet"])
@@ -136,7 +143,7 @@ def test_only_what_a_grid_sets_goes_on_without_a_model(tmp_path, scenario):
     served = "repository/resnet/1/model.onnx"
     if "~" in scenario:
         repository(tmp_path, scenario, "model.int8.onnx", tenant)
-        assert why_unmade(tmp_path / served) == reason
+        assert export_error(tmp_path / served) == reason
         return
     with pytest.raises(SystemExit, match="cannot be converted to int8"):
         repository(tmp_path, scenario, "model.int8.onnx", tenant)
@@ -174,7 +181,7 @@ def test_a_network_without_batches_is_served_as_it_is(tmp_path, scenario, asked,
         assert not served.exists()
     else:
         repository(tmp_path, scenario, "model.onnx", tenant, fit)
-        assert why in why_unmade(served) and bool(why) == bool(why_unmade(served))
+        assert why in export_error(served) and bool(why) == bool(export_error(served))
         assert (tmp_path / "repository/fit/1/model.onnx").read_bytes() == b"a network"
 
 
@@ -186,9 +193,9 @@ def test_a_surveyed_network_that_cannot_be_exported_says_why_and_has_torchs_answ
 
     monkeypatch.setattr(onnx_export, "write_onnx", refuse)
     task = ExportTask(architecture="squeezenet1_1", input_size=64, is_surveyed=True)
-    onnx, reference, said = tmp_path / "model.onnx", tmp_path / "reference.npz", []
-    check = onnx_export.surveyed_export(said.append, task, onnx, reference)
-    assert why_unmade(onnx) == check["unmade"] == said[0] == "no operator for it"
+    onnx, reference, messages = tmp_path / "model.onnx", tmp_path / "reference.npz", []
+    check = onnx_export.surveyed_export(messages.append, task, onnx, reference)
+    assert export_error(onnx) == check["export_error"] == messages[0] == "no operator for it"
     assert ModelTensors.of(check) == ModelTensors.of_classifier((3, 64, 64), 1000)
     assert images_and_scores(reference)[1].shape[1] == 1000
 

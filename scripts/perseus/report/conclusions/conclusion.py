@@ -1,4 +1,4 @@
-"""The data of a finding."""
+"""The data of a conclusion."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Tables = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A finding. `kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` links to the
+class Conclusion:
+    """A conclusion. `kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` links to the
     numbers.
 
-    If many findings are merged, those with the highest `rank` come first within their kind, and
-    all are `parts` of the merged finding.
+    If many conclusions are merged, those with the highest `rank` come first within their kind, and
+    all are `parts` of the merged conclusion.
     """
 
     kind: str
@@ -27,4 +27,4 @@ class Answer:
     sentences: tuple[str, ...]
     behind: tuple[Link, ...] = ()
     rank: float = 0.0
-    parts: tuple[Answer, ...] = ()
+    parts: tuple[Conclusion, ...] = ()

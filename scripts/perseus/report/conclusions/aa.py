@@ -1,4 +1,4 @@
-"""Finding: the noise of the host."""
+"""Conclusion: the noise of the host."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, runs
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import interval, reasons, runs
 from perseus.report.links import to_table
 from perseus.report.numbers import percent
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each server with an `aa` experiment."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each server with an `aa` experiment."""
     for on, rows in runs(tables["aa"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("aa"),)
     known = rows[rows["noise_floor"].notna()]
     if known.empty:
         headline = f"How large this host's noise is on {on} is not known"
-        return Answer("unknown", headline, reasons(rows), behind)
+        return Conclusion("unknown", headline, reasons(rows), behind)
     row = known.sort_values("noise_floor").iloc[-1]
     headline = f"On {on} differences below {percent(row['noise_floor'])} are this host's noise"
     ends = {
@@ -35,4 +35,4 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
         f" windows of a server, {percent(row['between_restarts'])}{ends['restarts']} between"
         " restarted servers."
     )
-    return Answer("unclear", headline, (sentence,), behind)
+    return Conclusion("unclear", headline, (sentence,), behind)

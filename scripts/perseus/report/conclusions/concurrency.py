@@ -1,4 +1,4 @@
-"""Finding: the knee of each closed loop."""
+"""Conclusion: the knee of each closed loop."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import over_repeats, reasons, runs, tenants_of, who
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import over_repeats, reasons, runs, tenants_of, who
 from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each scenario with closed loops."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each scenario with closed loops."""
     loops = tables["concurrency"]
     for on, rows in runs(tables["knees"]):
-        yield _answer(on, rows, loops[loops["cell"].isin(rows["cell"])])
+        yield _conclusion(on, rows, loops[loops["cell"].isin(rows["cell"])])
 
 
-def _answer(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
     behind = (to_table("knees"),)
     known = rows[rows["bracketed"].astype(bool) & rows["saturated_rps"].notna()]
     if known.empty:
         headline = f"The knee of {on} is not known"
-        return Answer("unknown", headline, reasons(rows), behind)
+        return Conclusion("unknown", headline, reasons(rows), behind)
     knee = over_repeats(known, "knee", "knee_low", "knee_high", significant)
     headline = (
         f"{on} reaches its knee with {who(loops)} at"
@@ -34,7 +34,7 @@ def _answer(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Answer:
     first = f"The knee lies at {knee} requests in flight."
     valid = loops[loops["valid"].astype(bool)].groupby("cell")["concurrency"].max()
     highest_levels = known["cell"].map(valid) * len(tenants_of(loops))
-    return Answer("unclear", headline, (first, *_beyond(known, highest_levels)), behind)
+    return Conclusion("unclear", headline, (first, *_beyond(known, highest_levels)), behind)
 
 
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:

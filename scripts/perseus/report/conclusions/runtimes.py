@@ -1,4 +1,4 @@
-"""Finding: the fastest runtime at equal numeric precision."""
+"""Conclusion: the fastest runtime at equal numeric precision."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
+from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 from perseus.report.numbers import bounds, listed, significant
 from perseus.results.tables.recommendations import SURE
 from perseus.study.runtimes import RUNTIMES
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each model with several runtimes or precisions; none from the preset
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each model with several runtimes or precisions; none from the preset
     smoke."""
     runtimes = tables["runtimes"][tables["runtimes"]["preset"] != "smoke"]
     for _, rows in runtimes.groupby(["question", "preset", "device", "cores"], sort=False):
-        yield _answer(rows)
+        yield _conclusion(rows)
 
 
-def _answer(rows: pd.DataFrame) -> Answer:
+def _conclusion(rows: pd.DataFrame) -> Conclusion:
     by_precision = [part for _, part in rows.groupby("precision", sort=False)]
     compared = [part for part in by_precision if part["rank"].notna().sum() > 1]
     kind, headline = _headline(str(rows["question"].iloc[0]), compared)
@@ -30,11 +30,11 @@ def _answer(rows: pd.DataFrame) -> Answer:
         *_other_precisions(rows[rows["fp32_ratio"].notna()]),
         *_otherwise(rows[rows["precision"] != rows["asked_precision"]]),
     )
-    return Answer(kind, headline, sentences, (to_table("runtimes"),))
+    return Conclusion(kind, headline, sentences, (to_table("runtimes"),))
 
 
 def _headline(model: str, compared: list[pd.DataFrame]) -> tuple[str, str]:
-    """The kind and the headline of the finding."""
+    """The kind and the headline of the conclusion."""
     if not compared:
         return "unknown", f"{model}: no two limits at equal precision to compare"
     found, is_sure = [], True

@@ -88,11 +88,11 @@ def row(tmp_path, tolerance: Tolerance = ON_IDLE_HOST, **of_server: Any) -> dict
     return only
 
 
-def test_other_work_on_a_gpu_of_the_server_spoils_its_windows(nvml, tmp_path):
+def test_other_work_on_a_gpu_of_the_server_makes_its_windows_invalid(nvml, tmp_path):
     nvml.values[QUESTION] = [process_sample(os.getpid(), 55), process_sample(NOBODY, 40)]
-    spoilt = row(tmp_path, device="gpu", gpus=(0,))
-    assert (spoilt["verdict"], spoilt["foreign_gpu"]) == ("invalid", 0.4)
-    assert spoilt["reason"] == "other processes used 40% of the server's GPU"
+    invalid = row(tmp_path, device="gpu", gpus=(0,))
+    assert (invalid["verdict"], invalid["other_gpu_share"]) == ("invalid", 0.4)
+    assert invalid["reason"] == "other processes used 40% of the server's GPU"
     assert row(tmp_path, ON_BUSY_HOST, device="gpu", gpus=(0,))["verdict"] != "invalid"
     assert nvml.opened == 0
 
@@ -100,10 +100,10 @@ def test_other_work_on_a_gpu_of_the_server_spoils_its_windows(nvml, tmp_path):
 def test_the_servers_own_work_does_not(nvml, tmp_path):
     nvml.values[QUESTION] = [process_sample(os.getpid(), 90)]
     busy = row(tmp_path, device="gpu", gpus=(0,))
-    assert busy["verdict"] != "invalid" and busy["foreign_gpu"] == 0
+    assert busy["verdict"] != "invalid" and busy["other_gpu_share"] == 0
 
 
 @pytest.mark.parametrize("gpus", [(), (0,)])
 def test_where_no_gpu_tells_of_it_nothing_is_known_and_nobody_blamed(nvml, tmp_path, gpus):
     seen = row(tmp_path, gpus=gpus)
-    assert seen["verdict"] != "invalid" and seen["foreign_gpu"] is None
+    assert seen["verdict"] != "invalid" and seen["other_gpu_share"] is None

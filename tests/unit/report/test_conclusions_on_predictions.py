@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.predicted import answers
+from perseus.report.conclusions.predicted import conclusions
 
 
 def row(mix, measured, ratio, within=0.08, server="cpu1", preset="standard", enough=True):
@@ -23,49 +23,49 @@ def row(mix, measured, ratio, within=0.08, server="cpu1", preset="standard", eno
 PEAK = {"server": "cpu1", "preset": "standard", "mix": "a", "verdict": "ok", "repeats_used": 3}
 
 
-def said(*rows, peaks=(PEAK,)):
-    return list(answers({"predictions": pd.DataFrame(rows), "peaks": pd.DataFrame(peaks)}))
+def concluded(*rows, peaks=(PEAK,)):
+    return list(conclusions({"predictions": pd.DataFrame(rows), "peaks": pd.DataFrame(peaks)}))
 
 
 MEASURED = row("a 1 : b 1", 0.9, 0.91)
 
 
 def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and_worst_of_them():
-    (answer,) = said(
+    (conclusion,) = concluded(
         MEASURED,
         row("a 1 : c 1", np.nan, 0.7, within=0.09),
         row("b 1 : c 1", np.nan, 1.1),
     )
     assert (
-        answer.headline == "On cpu1, 2 pairs need no measurement if an error of 9.0 % is"
+        conclusion.headline == "On cpu1, 2 pairs need no measurement if an error of 9.0 % is"
         " acceptable (for nine in ten predictions)"
     )
-    assert answer.sentences[0].startswith("B2 predicts them from 6 mixes")
-    assert "The highest sharing ratio is 1.10 (b 1 : c 1)" in answer.sentences[1]
-    assert "the lowest 0.70 (a 1 : c 1)" in answer.sentences[1]
+    assert conclusion.sentences[0].startswith("B2 predicts them from 6 mixes")
+    assert "The highest sharing ratio is 1.10 (b 1 : c 1)" in conclusion.sentences[1]
+    assert "the lowest 0.70 (a 1 : c 1)" in conclusion.sentences[1]
 
 
 def test_one_pair_is_one():
-    (answer,) = said(MEASURED, row("a 1 : c 1", np.nan, 0.7))
-    assert "one pair needs no measurement" in answer.headline
-    assert "B2 predicts it from 6 mixes that were measured." in answer.sentences
-    assert not any("best" in sentence or "worst" in sentence for sentence in answer.sentences)
+    (conclusion,) = concluded(MEASURED, row("a 1 : c 1", np.nan, 0.7))
+    assert "one pair needs no measurement" in conclusion.headline
+    assert "B2 predicts it from 6 mixes that were measured." in conclusion.sentences
+    assert not any("best" in sentence or "worst" in sentence for sentence in conclusion.sentences)
 
 
 def test_nothing_is_said_where_all_was_measured_or_nothing_is_predicted():
-    assert not said(MEASURED)
-    assert not said(MEASURED, row("a 1 : c 1", np.nan, np.nan, within=np.nan))
+    assert not concluded(MEASURED)
+    assert not concluded(MEASURED, row("a 1 : c 1", np.nan, np.nan, within=np.nan))
 
 
 def test_each_server_has_its_own():
     others = row("a 1 : b 1", np.nan, 0.8, server="gpu1")
-    assert len(said(row("a 1 : c 1", np.nan, 0.7), others)) == 2
+    assert len(concluded(row("a 1 : c 1", np.nan, 0.7), others)) == 2
 
 
 def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
     """However many they are: an error of 275 % spares nobody a measurement."""
     far = [row(f"a 1 : {name} 1", np.nan, 0.7, within=2.75, enough=False) for name in "cd"]
-    near, told = said(row("a 1 : e 1", np.nan, 0.7), *far)
+    near, told = concluded(row("a 1 : e 1", np.nan, 0.7), *far)
     assert near.headline.startswith("On cpu1, one pair needs no measurement")
     assert told.headline == (
         "On cpu1, 2 pairs are predicted within 275 % (for nine in ten predictions): measure"
@@ -75,20 +75,20 @@ def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
 
 
 def test_each_preset_of_a_server_is_told_apart_and_a_smoke_run_tells_nothing():
-    one, other = said(
+    one, other = concluded(
         row("a 1 : b 1", np.nan, 0.8), row("a 1 : b 1", np.nan, 0.8, preset="publication")
     )
     assert "cpu1 with the preset standard, one pair" in one.headline
     assert "cpu1 with the preset publication, one pair" in other.headline
-    assert not said(row("a 1 : b 1", np.nan, 0.8, preset="smoke"))
+    assert not concluded(row("a 1 : b 1", np.nan, 0.8, preset="smoke"))
 
 
 def test_what_was_measured_in_one_run_is_said_to_be():
     once, predicted_record = PEAK | {"mix": "b", "repeats_used": 1}, PEAK | {"verdict": "predicted"}
 
     def caveats(*peaks):
-        (answer,) = said(row("a 1 : b 1", np.nan, 0.8), peaks=peaks)
-        return [each for each in answer.sentences if "measured in one run" in each]
+        (conclusion,) = concluded(row("a 1 : b 1", np.nan, 0.8), peaks=peaks)
+        return [each for each in conclusion.sentences if "measured in one run" in each]
 
     assert not caveats(PEAK) and not caveats(PEAK, predicted_record | {"repeats_used": 1})
     assert caveats(once, predicted_record)[0].startswith("Each mix was measured in one run: ")

@@ -1,4 +1,4 @@
-"""Finding: start time of a fresh server."""
+"""Conclusion: start time of a fresh server."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import reasons, runs, tenants_of, who
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import reasons, runs, tenants_of, who
 from perseus.report.links import to_table
 from perseus.report.numbers import bounds, percent, significant
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each scenario with a `startup` experiment."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each scenario with a `startup` experiment."""
     for on, rows in runs(tables["startup"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind, started = (to_table("startup"),), rows[rows["ready_s"].notna()]
     if started.empty:
         headline = f"How long a fresh {on} server of {who(rows)} takes is not known"
-        return Answer("unknown", headline, reasons(rows), behind)
+        return Conclusion("unknown", headline, reasons(rows), behind)
     ready = " or ".join(
         _ready(str(cache), of) for cache, of in started.groupby("page_cache", sort=False)
     )
     headline = f"A fresh {on} server of {who(rows)} is ready after {ready}"
     first = (_first(rows[rows["tenant"] == name], name) for name in tenants_of(rows))
-    return Answer("unclear", headline, (*filter(None, first), *_failed(rows)), behind)
+    return Conclusion("unclear", headline, (*filter(None, first), *_failed(rows)), behind)
 
 
 def _failed(rows: pd.DataFrame) -> Iterator[str]:

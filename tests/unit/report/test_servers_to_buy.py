@@ -4,33 +4,37 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.report.answers import over_demand, server_of_model, to_buy
+from perseus.report.conclusions import over_demand, server_of_model, servers_to_buy
 from perseus.study.demand import Spot
 from perseus.study.tasks.tables import DemandLevel
 
 CAPACITIES = {"a": 100.0, "b": 400.0}
 
 
-def answers(tables):
+def conclusions(tables):
     """For a demand, or over it."""
-    return [each for of in (to_buy, over_demand, server_of_model) for each in of.answers(tables)]
+    return [
+        each
+        for of in (servers_to_buy, over_demand, server_of_model)
+        for each in of.conclusions(tables)
+    ]
 
 
-def said(gain=2.0, rps=None, records=None, **settings):
-    """The answers of a study whose capacities are known, for a demand or without one."""
+def concluded(gain=2.0, rps=None, records=None, **settings):
+    """The conclusions of a study whose capacities are known, for a demand or without one."""
     truth = synthetic.Truth(CAPACITIES, gain, between=0, within=1e-6, repeats=1)
     made = records or synthetic.records(truth, mixes=((1, 1),), holds=())
     task = synthetic.TASK.model_copy(
         update={"demand": synthetic.demand(rps, **settings) if rps else None}
     )
     tables = synthetic_files.tables_of(made, task=task)
-    return answers({name: table.to_pandas() for name, table in tables.items()})
+    return conclusions({name: table.to_pandas() for name, table in tables.items()})
 
 
 def test_the_fleet_its_price_and_what_it_saves():
-    (answer,) = said(gain=2.0, rps={"a": 390.0, "b": 1560.0})
-    assert answer.headline == "Buy 4 servers for 139 USD per month: 4 x (a 1 : 1 b)"
-    text = " ".join(answer.sentences)
+    (conclusion,) = concluded(gain=2.0, rps={"a": 390.0, "b": 1560.0})
+    assert conclusion.headline == "Buy 4 servers for 139 USD per month: 4 x (a 1 : 1 b)"
+    text = " ".join(conclusion.sentences)
     assert "a 390, b 1560 requests/s" in text
     assert "8 servers for 277 USD per month. Sharing saves 50 %" in text
     assert "A quarter more demand takes 5 servers and 173 USD per month." in text
@@ -38,18 +42,18 @@ def test_the_fleet_its_price_and_what_it_saves():
 
 
 def test_no_gain_is_no_saving():
-    (answer,) = said(gain=1.0, rps={"a": 390.0, "b": 1560.0})
-    text = " ".join(answer.sentences)
+    (conclusion,) = concluded(gain=1.0, rps={"a": 390.0, "b": 1560.0})
+    text = " ".join(conclusion.sentences)
     assert "Sharing saves nothing at this demand" in text
     assert "cost more" not in text
 
 
 def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
     """At gain 2 the servers of this truth are far over what their work takes."""
-    (doubted,) = said(gain=2.0, rps={"a": 390.0, "b": 1560.0})
+    (doubted,) = concluded(gain=2.0, rps={"a": 390.0, "b": 1560.0})
     assert doubted.kind == "perhaps"
     assert "Measure such a server at this load before you buy" in " ".join(doubted.sentences)
-    (sure,) = said(gain=2.0, rps={"a": 5.0, "b": 20.0})
+    (sure,) = concluded(gain=2.0, rps={"a": 5.0, "b": 20.0})
     assert sure.kind == "yes"
     assert "keeps every SLA, too" in " ".join(sure.sentences)
 
@@ -64,31 +68,35 @@ def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
             record["speeds_rps"] = {name: [1000.0] * 4 for name in record["speeds_rps"]}
         points = synthetic_files.tables_of(made)["operating_points"].to_pandas()
         lower = dict(zip(points["model"], points["lower_rps"], strict=True))
-        (answer,) = said(rps=lower, records=made)
-        assert answer.headline.startswith(f"Buy {count} server")
-        assert answer.kind == kind
-        assert ("but not all of them together" in " ".join(answer.sentences)) == (kind == "perhaps")
+        (conclusion,) = concluded(rps=lower, records=made)
+        assert conclusion.headline.startswith(f"Buy {count} server")
+        assert conclusion.kind == kind
+        assert ("but not all of them together" in " ".join(conclusion.sentences)) == (
+            kind == "perhaps"
+        )
 
 
 def test_a_fleet_of_many_models_is_named_in_part():
     many = {f"model_{i:02}": 100.0 for i in range(20)}
     truth = synthetic.Truth(many, between=0, within=1e-6, repeats=1)
     records = synthetic.records(truth, mixes=(), holds=())
-    (answer,) = said(rps=dict.fromkeys(many, 99.0), records=records)
-    assert answer.headline.startswith("Buy 20 servers for 694 USD per month: 1 x (model_00) + 1 x")
-    assert answer.headline.endswith(
+    (conclusion,) = concluded(rps=dict.fromkeys(many, 99.0), records=records)
+    assert conclusion.headline.startswith(
+        "Buy 20 servers for 694 USD per month: 1 x (model_00) + 1 x"
+    )
+    assert conclusion.headline.endswith(
         "(model_11) and 8 more load lines, one by one in fleet_servers.csv"
     )
-    text = " ".join(answer.sentences)
+    text = " ".join(conclusion.sentences)
     assert "model_11 99 and 8 more models requests/s within every SLA" in text
     assert text.count("Measure such a server at this load") == 3
     assert "The same holds for 17 more models: see fleet_models.csv." in text
 
 
 def test_a_demand_that_nobody_carries():
-    (answer,) = said(rps={"a": 5.0, "c": 1.0})
-    assert answer.kind == "no"
-    assert answer.headline == "No fleet carries the demand: no server was found to carry c"
+    (conclusion,) = concluded(rps={"a": 5.0, "c": 1.0})
+    assert conclusion.kind == "no"
+    assert conclusion.headline == "No fleet carries the demand: no server was found to carry c"
 
 
 def test_a_night_without_demand_is_no_trouble():
@@ -102,16 +110,16 @@ def test_a_night_without_demand_is_no_trouble():
     tables = synthetic_files.tables_of(made, task=task)
     fleets = tables["fleets"].to_pandas().set_index(["level", "strategy"])
     assert fleets.loc[("low", "dedicated"), ["servers", "usd_per_month"]].tolist() == [0, 0]
-    (answer,) = answers({name: table.to_pandas() for name, table in tables.items()})
-    assert answer.headline.startswith("Buy ")
-    assert "low" not in " ".join(answer.sentences).split()
+    (conclusion,) = conclusions({name: table.to_pandas() for name, table in tables.items()})
+    assert conclusion.headline.startswith("Buy ")
+    assert "low" not in " ".join(conclusion.sentences).split()
 
 
 def test_spot_servers_and_what_is_not_known_of_them():
     spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
-    (answer,) = said(gain=1.0, rps={"a": 390.0, "b": 1560.0}, spot=spot)
+    (conclusion,) = concluded(gain=1.0, rps={"a": 390.0, "b": 1560.0}, spot=spot)
     assert "is on servers at the spot price; the loss through revocations is not known" in " ".join(
-        answer.sentences
+        conclusion.sentences
     )
 
 
@@ -119,11 +127,11 @@ def test_a_fleet_says_what_revocations_leave_of_it():
     """Of two servers with each model one is at the spot price: both count as servers."""
     spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
     asked = {"rps": {"a": 50.0, "b": 200.0}, "min_servers": 2}
-    (answer,) = said(gain=2.0, spot=spot, **asked)
-    assert answer.headline.startswith("Buy 2 servers")
-    text = " ".join(answer.sentences)
+    (conclusion,) = concluded(gain=2.0, spot=spot, **asked)
+    assert conclusion.headline.startswith("Buy 2 servers")
+    text = " ".join(conclusion.sentences)
     assert "revoked at once, the model with the fewest servers would have 1 server left." in text
-    (steady,) = said(gain=2.0, **asked)
+    (steady,) = concluded(gain=2.0, **asked)
     assert "revoked at once" not in " ".join(steady.sentences)
 
 
@@ -131,9 +139,9 @@ def test_one_run_of_each_is_said():
     for repeats in (1, 2):
         truth = synthetic.Truth(CAPACITIES, repeats=repeats)
         made = synthetic.records(truth, mixes=((1, 1),), holds=())
-        (answer,) = said(records=made, rps={"a": 5.0})
-        assert ("a single server start" in " ".join(answer.sentences)) == (repeats == 1)
-        assert answer.sentences[-1].startswith("This run used the preset quick")
+        (conclusion,) = concluded(records=made, rps={"a": 5.0})
+        assert ("a single server start" in " ".join(conclusion.sentences)) == (repeats == 1)
+        assert conclusion.sentences[-1].startswith("This run used the preset quick")
 
 
 @pytest.mark.parametrize("rps", [{"a": 5.0, "b": 5.0}, None])
@@ -143,7 +151,10 @@ def test_capacities_of_requests_of_several_images_are_said_to_be_such(rps):
     for record in batches:
         for tenant in record["cell"]["tenants"]:
             tenant["request_batch_size"] = 8 if tenant["name"] == "a" else 1
-    (of_one,), (of_eight,) = said(records=singles, rps=rps), said(records=batches, rps=rps)
+    (of_one,), (of_eight,) = (
+        concluded(records=singles, rps=rps),
+        concluded(records=batches, rps=rps),
+    )
     assert "several images" not in " ".join(of_one.sentences)
     assert "requests of several images each: a, a 1 : 1 b." in " ".join(of_eight.sentences)
 
@@ -157,12 +168,12 @@ def test_capacities_of_requests_of_several_images_are_said_to_be_such(rps):
     ],
 )
 def test_without_a_demand_it_is_told_over_the_demand(gain, kind, headline):
-    (answer,) = said(gain=gain)
-    assert answer.kind == kind
-    assert answer.headline.startswith(headline)
-    assert answer.sentences
+    (conclusion,) = concluded(gain=gain)
+    assert conclusion.kind == kind
+    assert conclusion.headline.startswith(headline)
+    assert conclusion.sentences
 
 
 def test_nothing_is_said_of_what_smoke_measured():
     truth = synthetic.Truth(CAPACITIES, preset="smoke")
-    assert not said(records=synthetic.records(truth, mixes=((1, 1),), holds=()))
+    assert not concluded(records=synthetic.records(truth, mixes=((1, 1),), holds=()))

@@ -1,4 +1,4 @@
-"""Finding: which models should share at which demand, for studies without a demand."""
+"""Conclusion: which models should share at which demand, for studies without a demand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.to_buy import not_sure, points_of, servers
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.servers_to_buy import not_sure, points_of, servers
 from perseus.report.links import Link, to_lines, to_table
 from perseus.report.numbers import listed, percent, significant
 
@@ -33,14 +33,14 @@ class Asked:
         return float(self.stretches[-1]["to_rps"])
 
     def sentences(self, tables: Tables) -> list[str]:
-        said = [_stretch(row) for row in self.stretches[:MAX_LISTED]]
+        sentences = [_stretch(row) for row in self.stretches[:MAX_LISTED]]
         if len(self.stretches) > MAX_LISTED:
-            said.append(
+            sentences.append(
                 f"There are {len(self.stretches)} ranges of demand up to"
                 f" {significant(self.most_rps)} requests/s: see the table of the cheapest servers"
                 " by demand."
             )
-        return [*said, *not_sure(tables, self.points)]
+        return [*sentences, *not_sure(tables, self.points)]
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
@@ -52,11 +52,11 @@ class Asked:
         return to_table("crossings"), *to_lines(self.points)
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each group of models; none from the preset smoke."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each group of models; none from the preset smoke."""
     for each in all_questions(tables):
         if len(each.models) > 1:
-            yield _answer(each, tables)
+            yield _conclusion(each, tables)
 
 
 def all_questions(tables: Tables) -> Iterator[Asked]:
@@ -70,7 +70,7 @@ def all_questions(tables: Tables) -> Iterator[Asked]:
             yield Asked(names, tuple(row for _, row in stretches.iterrows()), points)
 
 
-def _answer(asked: Asked, tables: Tables) -> Answer:
+def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
     proportion = _proportion(asked.stretches)
     kind, headline = _whether_to_share(asked)
     sentences = (
@@ -80,11 +80,11 @@ def _answer(asked: Asked, tables: Tables) -> Answer:
         " (demand:).",
     )
     rank = max((row["to_rps"] for row in asked.shared_at_first), default=0.0) / asked.most_rps
-    return Answer(kind, headline, sentences, asked.behind, rank)
+    return Conclusion(kind, headline, sentences, asked.behind, rank)
 
 
 def _whether_to_share(asked: Asked) -> tuple[str, str]:
-    """The kind and the headline of the finding."""
+    """The kind and the headline of the conclusion."""
     who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
     shared = [row for row in rows if row["shared"]]
     at_first = asked.shared_at_first

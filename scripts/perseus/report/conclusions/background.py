@@ -1,4 +1,4 @@
-"""Finding: the capacity for one tenant beside tenants at fixed rates."""
+"""Conclusion: the capacity for one tenant beside tenants at fixed rates."""
 
 from __future__ import annotations
 
@@ -6,45 +6,46 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, scenarios, times
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import interval, reasons, scenarios, times
 from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
-MOST_LINES = 6
+MAX_LINES = 6
 """Load lines of which each has a sentence."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each scenario with a `background` experiment."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each scenario with a `background` experiment."""
     for on, rows in scenarios(tables["background"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("background"),)
     lines = rows.drop_duplicates("load_line")
     known = lines[lines["sharing_ratio"].notna()]
     if known.empty:
         headline = f"The capacity of {on} with other tenants at fixed rates is not known"
-        return Answer("unknown", headline, reasons(rows), behind)
+        return Conclusion("unknown", headline, reasons(rows), behind)
     missing = lines[lines["sharing_ratio"].isna()]
     without = (
-        f"There is no estimate for {row['searched']} beside {row['held']} ({row['held_at']}):"
+        f"There is no estimate for {row['searched']} beside {row['background_tenants']}"
+        f" ({row['background_at']}):"
         f" {row['reason']}."
         for _, row in missing.iterrows()
     )
-    said = [_of_line(row) for _, row in known.iterrows()]
-    if len(said) > MOST_LINES:
-        said[MOST_LINES:] = ["The table lists the others."]
+    sentences = [_of_line(row) for _, row in known.iterrows()]
+    if len(sentences) > MAX_LINES:
+        sentences[MAX_LINES:] = ["The table lists the others."]
     kind, headline = _headline(on, known)
     if len(missing):
         headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
-    return Answer(kind, headline, (*said, *without), behind)
+    return Conclusion(kind, headline, (*sentences, *without), behind)
 
 
 def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
-    """The kind and the headline of the finding."""
+    """The kind and the headline of the conclusion."""
     if (known["sharing_ratio_low"] > 1).all():
         return "yes", (
             f"{on} carries more than dedicated servers with other tenants at fixed rates"
@@ -58,7 +59,7 @@ def _of_line(row: pd.Series) -> str:
     share = interval(row["share_low"], row["share_high"], times)
     ratio = interval(row["sharing_ratio_low"], row["sharing_ratio_high"], times)
     return (
-        f"Beside {row['held']} ({row['held_at']}) {row['searched']} reaches"
+        f"Beside {row['background_tenants']} ({row['background_at']}) {row['searched']} reaches"
         f" {significant(row['peak_rps'])} requests/s, {times(row['share'])}{share} of its peak"
         f" alone; together {times(row['sharing_ratio'])}{ratio} of dedicated servers."
     )

@@ -62,5 +62,5 @@ def who(rows: pd.DataFrame) -> str:
 
 def reasons(rows: pd.DataFrame) -> tuple[str, ...]:
     """Why there is no result, each reason once."""
-    said = rows["reason"].dropna()
-    return tuple(f"{reason}." for reason in dict.fromkeys(said[said != ""]))
+    known = rows["reason"].dropna()
+    return tuple(f"{reason}." for reason in dict.fromkeys(known[known != ""]))

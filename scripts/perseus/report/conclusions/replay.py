@@ -1,4 +1,4 @@
-"""Finding: whether SLAs are kept under bursty or recorded arrivals."""
+"""Conclusion: whether SLAs are kept under bursty or recorded arrivals."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, runs, tenants_of, who
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import interval, reasons, runs, tenants_of, who
 from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
@@ -23,13 +23,13 @@ JUDGED = ("ok", "sla_missed")
 """Verdicts on the server; others are on the client, the host, or a server that was not there."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each scenario with a replay."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each scenario with a replay."""
     for on, rows in runs(tables["replay"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("replay"),)
     shared, alone = (rows[rows["phase"] == phase] for phase in ("shared", "alone"))
     where = f"Together on {on}"
@@ -46,12 +46,12 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     missed = shared[shared["verdict"] == "sla_missed"]
     if len(missed):
         its = "misses its SLA" if missed["tenant"].nunique() == 1 else "miss their SLAs"
-        return Answer("no", f"{where} {who(missed)} {its} {under}", sentences, behind)
+        return Conclusion("no", f"{where} {who(missed)} {its} {under}", sentences, behind)
     if len(judged) and (shared["verdict"] == "ok").all():
         its = "keeps its SLA" if judged["tenant"].nunique() == 1 else "keep their SLAs"
-        return Answer("yes", f"{where} {who(judged)} {its} {under}", sentences, behind)
+        return Conclusion("yes", f"{where} {who(judged)} {its} {under}", sentences, behind)
     headline = f"Whether SLAs are kept on {on} {under} is not known"
-    return Answer("unknown", headline, sentences, behind)
+    return Conclusion("unknown", headline, sentences, behind)
 
 
 def _known(shared: pd.DataFrame) -> list[str]:

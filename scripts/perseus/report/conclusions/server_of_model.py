@@ -1,19 +1,19 @@
-"""Finding: the cheapest server for one model at each demand, if there is a choice."""
+"""Conclusion: the cheapest server for one model at each demand, if there is a choice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.over_demand import Asked, all_questions
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.over_demand import Asked, all_questions
 from perseus.report.numbers import significant
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each model with a choice of servers; none from the preset smoke."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each model with a choice of servers; none from the preset smoke."""
     for each in all_questions(tables):
         if len(each.models) == 1 and _is_choice(each):
-            yield _answer(each, tables)
+            yield _conclusion(each, tables)
 
 
 def _is_choice(asked: Asked) -> bool:
@@ -22,14 +22,14 @@ def _is_choice(asked: Asked) -> bool:
     return is_shared or asked.points["server"].nunique() > 1
 
 
-def _answer(asked: Asked, tables: Tables) -> Answer:
+def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
     (who,), sentences = asked.models, tuple(asked.sentences(tables))
     cheapest = {str(row["server"]) for row in asked.stretches}
     if len(cheapest) > 1:
         headline = f"The cheapest server for {who} depends on the demand"
-        return Answer("unclear", headline, sentences, asked.behind)
+        return Conclusion("unclear", headline, sentences, asked.behind)
     headline = (
         f"The cheapest server for {who} is {cheapest.pop()} at every demand up to"
         f" {significant(asked.most_rps)} requests/s"
     )
-    return Answer("yes", headline, sentences, asked.behind)
+    return Conclusion("yes", headline, sentences, asked.behind)

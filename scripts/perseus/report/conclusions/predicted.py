@@ -1,4 +1,4 @@
-"""Finding: pairs that need no measurement because they are predicted."""
+"""Conclusion: pairs that need no measurement because they are predicted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.sharing import QUICK
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.sharing import QUICK
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, percent
 
 _BEHIND = (to_table("predictions"),)
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """Findings for each server and preset with predicted pairs: one for pairs that need no
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """Conclusions for each server and preset with predicted pairs: one for pairs that need no
     measurement, and one for pairs with a larger error."""
     predictions = tables["predictions"]
     told = predictions[
@@ -35,7 +35,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
         yield (_enough if is_enough else _too_far_off)(where, pairs, once)
 
 
-def _enough(where: str, pairs: pd.DataFrame, once: str) -> Answer:
+def _enough(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair needs" if len(pairs) == 1 else f"{len(pairs)} pairs need"
     within = percent(pairs["within"].max())
     headline = (
@@ -43,17 +43,17 @@ def _enough(where: str, pairs: pd.DataFrame, once: str) -> Answer:
         " nine in ten predictions)"
     )
     sentences = (*_by_what(pairs), "Two measurements of a mix would differ by as much.")
-    return Answer("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
+    return Conclusion("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
 
 
-def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Answer:
+def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
     within = percent(pairs["within"].max())
     headline = (
         f"On {where}, {count} predicted within {within} (for nine in ten predictions): measure"
         " those that matter to you"
     )
-    return Answer("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
+    return Conclusion("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 
 
 def _by_what(pairs: pd.DataFrame) -> Iterator[str]:

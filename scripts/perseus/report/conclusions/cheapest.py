@@ -1,4 +1,4 @@
-"""Finding: the cheapest dedicated server of each model."""
+"""Conclusion: the cheapest dedicated server of each model."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Final
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.sharing import pricing, usd_bounds
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.sharing import pricing, usd_bounds
 from perseus.report.links import COSTS, to_section
 from perseus.report.numbers import significant
 from perseus.report.shown_tables import plain_words
 from perseus.study.setting import configured
 
-MOST_NAMED: Final = 12
+MAX_NAMED: Final = 12
 """Models with a sentence each."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for all models with several servers; none from the preset smoke."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for all models with several servers; none from the preset smoke."""
     costs = tables["costs"][tables["costs"]["preset"] != "smoke"]
     alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
     if alone.empty:
@@ -37,11 +37,11 @@ def answers(tables: Tables) -> Iterator[Answer]:
                 f" ({usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
                 f" ({pricing(best)}){_unless_ok(best)}."
             )
-    if len(lines) > MOST_NAMED:
-        lines[MOST_NAMED:] = [f"The table lists all {len(lines)} models."]
+    if len(lines) > MAX_NAMED:
+        lines[MAX_NAMED:] = [f"The table lists all {len(lines)} models."]
     if lines:
         behind = (to_section(COSTS),)
-        yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)
+        yield Conclusion("unclear", "The cheapest dedicated server", tuple(lines), behind)
 
 
 def _in(row: pd.Series) -> str:

@@ -1,4 +1,4 @@
-"""Finding: which tenants slow each other down."""
+"""Conclusion: which tenants slow each other down."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import over_repeats, reasons, runs, tenants_of, times, who
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import over_repeats, reasons, runs, tenants_of, times, who
 from perseus.report.links import to_table
 from perseus.report.numbers import listed
 
@@ -68,13 +68,13 @@ class SlowedPair:
         return f"Of {self.description} beside each other, {listed(list(each))}."
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each server with a `slowdown` experiment."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each server with a `slowdown` experiment."""
     for on, rows in runs(tables["slowdown"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("slowdown"),)
     beside = rows[rows["tenant"] != rows["beside"]]
     pairs = list(_pairs(beside))
@@ -85,11 +85,11 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))
     if too_much:
         headline = f"{on} does not keep up with {'; '.join(too_much)}"
-        return Answer("no", headline, (*_ranked(known), *more), behind)
+        return Conclusion("no", headline, (*_ranked(known), *more), behind)
     if not known:
         headline = f"The slowdown of {who(rows)} on {on} is not known"
-        return Answer("unknown", headline, reasons(beside), behind)
-    return Answer("unclear", _headline(on, known), (*_ranked(known), *more), behind)
+        return Conclusion("unknown", headline, reasons(beside), behind)
+    return Conclusion("unclear", _headline(on, known), (*_ranked(known), *more), behind)
 
 
 def _pairs(beside: pd.DataFrame) -> Iterator[SlowedPair]:

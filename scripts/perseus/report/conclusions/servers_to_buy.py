@@ -1,4 +1,4 @@
-"""Finding: which servers to buy for the demand."""
+"""Conclusion: which servers to buy for the demand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.sharing import QUICK, beside_others, loaded, not_certified
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, percent, percent_below, significant
 from perseus.results.columns import written
@@ -17,18 +17,18 @@ from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
-MOST_NAMED = 12
+MAX_NAMED = 12
 """Load lines of a fleet, and models of a demand, that are named one by one."""
 
 SURE = 1 - LOWER
 """Probability above which a fleet counts as sufficient: that of each lower limit."""
 
-MOST_LATE = 3
+MAX_LATE = 3
 """Models that the simulation doubts, with a sentence each."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding if the study has a demand; none from the preset smoke."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion if the study has a demand; none from the preset smoke."""
     if len(tables["fleets"]) and not (tables["peaks"]["preset"] == "smoke").all():
         yield _fleet(tables)
 
@@ -41,15 +41,15 @@ def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
 
 
-def _fleet(tables: Tables) -> Answer:
+def _fleet(tables: Tables) -> Conclusion:
     """The fleet for the highest demand; other levels are sentences."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
     if pd.isna(row["servers"]):
-        return Answer("no", f"No fleet carries the demand: {row['reason']}", ())
+        return Conclusion("no", f"No fleet carries the demand: {row['reason']}", ())
     if row["servers"] == 0:
-        return Answer("no", "The demand is zero: no server is needed", ())
+        return Conclusion("no", "The demand is zero: no server is needed", ())
     mine = tables["fleet_models"]
     mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
     points = points_of(tables["peaks"], list(mine["model"]))
@@ -59,10 +59,10 @@ def _fleet(tables: Tables) -> Answer:
     is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
         f"Buy {servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
-        f" {_fleet_words(row)}"
+        f" {_fleet_text(row)}"
     )
     sentences = (
-        f"These servers carry {_demand_words(row)} requests/s within every SLA. The plan uses"
+        f"These servers carry {_demand_text(row)} requests/s within every SLA. The plan uses"
         " lower limits of the measured capacities. The servers are enough with a probability"
         f" {_chance(row['probability_enough'])}.",
         *_without_demand(row),
@@ -79,23 +79,23 @@ def _fleet(tables: Tables) -> Answer:
     behind = (to_table("fleets"), *to_lines(points))
     is_smoke = bool((points["preset"] == "smoke").any())
     is_doubtful = len(late) > 0 or is_smoke or row["probability_enough"] < SURE
-    return Answer("perhaps" if is_doubtful else "yes", headline, sentences, behind)
+    return Conclusion("perhaps" if is_doubtful else "yes", headline, sentences, behind)
 
 
-def _fleet_words(row: pd.Series) -> str:
+def _fleet_text(row: pd.Series) -> str:
     parts = re.split(r" \+ (?=\d+ x \()", row["fleet"])
     return _some(parts, " + ", "more load lines, one by one in fleet_servers.csv")
 
 
-def _demand_words(row: pd.Series) -> str:
+def _demand_text(row: pd.Series) -> str:
     return _some(row["demand"].split(", "), ", ", "more models")
 
 
 def _some(parts: Sequence[str], between: str, more: str) -> str:
     """All parts, or the first ones and the number of the others."""
-    if len(parts) <= MOST_NAMED:
+    if len(parts) <= MAX_NAMED:
         return between.join(parts)
-    return f"{between.join(parts[:MOST_NAMED])} and {len(parts) - MOST_NAMED} {more}"
+    return f"{between.join(parts[:MAX_NAMED])} and {len(parts) - MAX_NAMED} {more}"
 
 
 def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
@@ -107,8 +107,8 @@ def servers(count: float) -> str:
 
 
 def _chance(probability: float) -> str:
-    said = chance(probability)
-    return f"of {said}" if said[0].isdigit() else said
+    share = chance(probability)
+    return f"of {share}" if share[0].isdigit() else share
 
 
 def _not_sure_together(row: pd.Series) -> Iterator[str]:
@@ -135,15 +135,15 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
             f" {percent(worst['attained'])} of the requests of {worst['model']} take at most"
             f" {worst['sla_ms']:g} ms."
         )
-    for _, row in late.head(MOST_LATE).iterrows():
+    for _, row in late.head(MAX_LATE).iterrows():
         yield (
             "But in a simulated queue with Poisson arrivals, only"
             f" {percent_below(row['attained'], row['sla_share'])} of the requests of"
             f" {row['model']} take at most {row['sla_ms']:g} ms; the SLA asks for"
             f" {100 * row['sla_share']:g} %. Measure such a server at this load before you buy."
         )
-    if len(late) > MOST_LATE:
-        yield f"The same holds for {len(late) - MOST_LATE} more models: see fleet_models.csv."
+    if len(late) > MAX_LATE:
+        yield f"The same holds for {len(late) - MAX_LATE} more models: see fleet_models.csv."
 
 
 def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> It
             mine = (servers["level"] == one["level"]) & (servers["strategy"] == ONE_TYPE)
             yield (
                 f"With servers of type {servers[mine]['server'].iloc[0]} only, the fleet would"
-                f" cost {significant(one['usd_per_month'])} USD per month: {_fleet_words(one)}."
+                f" cost {significant(one['usd_per_month'])} USD per month: {_fleet_text(one)}."
             )
 
 
@@ -189,7 +189,7 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
     others = fleets[(fleets["strategy"] == SHARING) & (fleets["level"] != top["level"])]
     for _, row in others[others["servers"] > 0].iterrows():
         yield (
-            f"At the {row['level']} demand ({_demand_words(row)} requests/s)"
+            f"At the {row['level']} demand ({_demand_text(row)} requests/s)"
             f" {servers(row['servers'])} would be enough, for {significant(row['usd_per_month'])}"
             " USD per month."
         )

@@ -1,4 +1,4 @@
-"""Merge many findings on one question into one, with counts; the findings become its parts."""
+"""Merge many conclusions on one question into one, with counts; they become its parts."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from perseus.report.answers.answer import Answer
-from perseus.report.links import MOST_LINES, PEAKS, Link, to_section
+from perseus.report.conclusions.conclusion import Conclusion
+from perseus.report.links import MAX_LINES, PEAKS, Link, to_section
 from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
-MOST: Final = 6
-"""Largest number of findings on one question that are shown separately."""
+MAX_SEPARATE: Final = 6
+"""Largest number of conclusions on one question that are shown separately."""
 
 NAMED: Final = 3
-"""Largest number of findings that are named."""
+"""Largest number of conclusions that are named."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """`of` names the findings, `said` the label of each kind, in the order of the counts, and
-    `caveat` is added to many. Findings are merged if there are more than `most`."""
+    """`subject` names the conclusions, `labels` each kind, in the order of the counts, and
+    `caveat` is added to many. Conclusions are merged if there are more than `most`."""
 
-    of: str
-    said: Mapping[str, str]
-    most: int = MOST
+    subject: str
+    labels: Mapping[str, str]
+    most: int = MAX_SEPARATE
     caveat: str = ""
 
 
@@ -40,7 +40,7 @@ SHARING: Final = {
 """Labels for scenarios of different models or of copies."""
 
 BY_CHANCE: Final = (
-    "Each finding is stated on its own: among so many, some differ by chance, and the largest"
+    "Each conclusion is stated on its own: among so many, some differ by chance, and the largest"
     " savings are overestimated."
 )
 
@@ -88,11 +88,11 @@ MANY: Final[Mapping[str, Question]] = {
         {"perhaps": "need no measuring", "unclear": "predicted with a larger error"},
     ),
     **{
-        kind: Question(f"answers on {module_of(kind).TITLE.lower()}", TROUBLE)
+        kind: Question(f"conclusions on {module_of(kind).TITLE.lower()}", TROUBLE)
         for kind in OTHER_KINDS
     },
     "catalogue": Question(
-        "findings on the cost of networks",
+        "conclusions on the cost of networks",
         {"perhaps": "on predictions", "unclear": "with a front", "unknown": "not known"},
     ),
     "soak": Question("soaks", TROUBLE | {"unclear": "cannot be told"}),
@@ -107,24 +107,24 @@ MANY: Final[Mapping[str, Question]] = {
     ),
     "copies": Question("scenarios of copies of one model on full servers", SHARING, most=1),
 }
-"""Questions that may have many findings, by name."""
+"""Questions that may have many conclusions, by name."""
 
 
-def summed_up(answers: Sequence[Answer], name: str) -> Iterator[Answer]:
-    """The findings on the question of that name; merged if there are many."""
+def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusion]:
+    """The conclusions on the question of that name; merged if there are many."""
     question = MANY.get(name)
-    if question is None or len(answers) <= question.most:
-        yield from answers
+    if question is None or len(conclusions) <= question.most:
+        yield from conclusions
         return
-    kinds = list(question.said)
-    parts = sorted(answers, key=lambda each: (kinds.index(each.kind), -each.rank))
+    kinds = list(question.labels)
+    parts = sorted(conclusions, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
-    counted = ", ".join(f"{n} {question.said[kind]}" for kind, n in count.items())
+    counted = ", ".join(f"{n} {question.labels[kind]}" for kind, n in count.items())
     is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"  # trouble is to be seen
     is_by_chance = question.caveat and set(count) - {"no", "unknown"}
-    yield Answer(
+    yield Conclusion(
         parts[0].kind if is_one else "unclear",
-        f"Of {len(parts)} {question.of}: {counted}",
+        f"Of {len(parts)} {question.subject}: {counted}",
         (
             *(f"{each.headline}." for each in parts[:NAMED]),
             *([question.caveat] if is_by_chance else []),
@@ -135,16 +135,16 @@ def summed_up(answers: Sequence[Answer], name: str) -> Iterator[Answer]:
     )
 
 
-def _common(parts: Sequence[Answer]) -> list[str]:
+def _common(parts: Sequence[Conclusion]) -> list[str]:
     """Sentences that all of them share."""
     first, *others = parts
     return [each for each in first.sentences if all(each in of.sentences for of in others)]
 
 
-def _behind(parts: Sequence[Answer]) -> tuple[Link, ...]:
+def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
     """Their links, or the common ones if there are many."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
-    if len(links) <= MOST_LINES:
+    if len(links) <= MAX_LINES:
         return links
     common = tuple(link for link in links if all(link in each.behind for each in parts))
     return common or (to_section(PEAKS),)

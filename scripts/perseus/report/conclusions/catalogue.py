@@ -1,4 +1,4 @@
-"""Finding: which networks are worth their cost."""
+"""Conclusion: which networks are worth their cost."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
+from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
 from perseus.results.tables.catalogue_predictions import within
 from perseus.study.runtimes import RUNTIMES
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 SLAS = {
     "times_unloaded": "a multiple of their latency without load",
     "latency": "the SLA of the study",
@@ -20,27 +20,27 @@ SLAS = {
 COST = "usd_per_million_inferences"
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each SLA and batch of a catalogue, and one for failed cells."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each SLA and batch of a catalogue, and one for failed cells."""
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
         yield _front(rows, str(images), str(sla))
     if not catalogue.empty and known.empty:
         headline = "Which networks are worth their cost is not known"
-        yield Answer("unknown", headline, _without(catalogue), (to_table("catalogue"),))
+        yield Conclusion("unknown", headline, _without(catalogue), (to_table("catalogue"),))
     predictions = tables["catalogue_predictions"]
     if len(predictions):
         yield _predicted(predictions)
 
 
-def _front(rows: pd.DataFrame, images: str, sla: str) -> Answer:
+def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     each = [_named(row) for _, row in front.iterrows()]
-    shown = each[:: -(-len(each) // MOST_NAMED)]
+    shown = each[:: -(-len(each) // MAX_NAMED)]
     of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} a request"
     few = "" if len(shown) == len(each) else f" Of {len(each)} on the front, evenly spread."
-    return Answer(
+    return Conclusion(
         "unclear",
         f"Of {of}, within {SLAS[sla]}, {front['model'].nunique()} on the front of accuracy and"
         " cost",
@@ -68,7 +68,7 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
     others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
     for precision, of in others.groupby("precision", sort=False):
         told.append(
-            f"In {precision} answers are off by a relative error of"
+            f"In {precision} responses are off by a relative error of"
             f" {significant(of['relative_error'].median())} (median), which the published"
             " accuracies do not include."
         )
@@ -82,7 +82,7 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _predicted(rows: pd.DataFrame) -> Answer:
+def _predicted(rows: pd.DataFrame) -> Conclusion:
     """Errors of predicted times of networks that were not measured."""
     lines = []
     ways = ["runtime", "precision", "request_batch_size"]
@@ -102,7 +102,7 @@ def _predicted(rows: pd.DataFrame) -> Answer:
         "The time of a network that was not measured is predicted from its graph within a factor of"
         f" {within(rows['ratio'].to_numpy(), 0.5):.2f} in half of cases"
     )
-    return Answer("perhaps", headline, tuple(lines), (to_table("catalogue_predictions"),))
+    return Conclusion("perhaps", headline, tuple(lines), (to_table("catalogue_predictions"),))
 
 
 def _factors(ratios: pd.Series) -> str:

@@ -1,4 +1,4 @@
-"""Finding: drift and missing responses under constant load."""
+"""Conclusion: drift and missing responses under constant load."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ import pandas as pd
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.verdict import ANSWERED
-from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, runs, who
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.repeated import interval, reasons, runs, who
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
 
 SHORT, INFINITE = "too short to tell", "infinite at times"
 """Drifts, as the table has them."""
 
-MOST = 100 * (1 - ANSWERED)
+MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
 """Unanswered requests, in percent, above which the server does not do its work."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each server with a `soak` experiment."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each server with a `soak` experiment."""
     for on, rows in runs(tables["soak"]):
-        yield _answer(on, rows)
+        yield _conclusion(on, rows)
 
 
-def _answer(on: str, rows: pd.DataFrame) -> Answer:
+def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("soak"),)
     if ((rows["verdict"] == Outcome.INFEASIBLE) & (rows["windows"] > 0)).any():
-        return Answer("no", f"{on} failed under the load", reasons(rows), behind)
+        return Conclusion("no", f"{on} failed under the load", reasons(rows), behind)
     of_ok = rows[rows["verdict"] == Outcome.OK]
     seen, unseen = of_ok[of_ok["windows"] > 0], of_ok[of_ok["windows"] == 0]
     more = (*_unseen(unseen), *reasons(rows[rows["verdict"] != Outcome.OK]))
     if seen.empty:
-        return Answer("unknown", f"Whether anything drifts on {on} is not known", more, behind)
+        return Conclusion("unknown", f"Whether anything drifts on {on} is not known", more, behind)
     found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", INFINITE, SHORT)}
     slopes = tuple(
         _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
@@ -42,29 +42,29 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     missed = seen[seen["exceedance"] > seen["allowed"]]
     more = (
         *(_missed(row) for _, row in missed.iterrows()),
-        *(_lost(row) for _, row in seen[seen["unanswered"] > 0].iterrows()),
+        *(_failed_requests(row) for _, row in seen[seen["failed_requests"] > 0].iterrows()),
         *more,
     )
     failed = seen[seen["failing_from_hours"].notna()]
     if len(failed):
-        headline = f"On {on} requests of {who(failed)} went unanswered within {_hours(failed)}"
-        return Answer("no", headline, (*slopes, *more), behind)
+        headline = f"On {on} requests of {who(failed)} failed within {_hours(failed)}"
+        return Conclusion("no", headline, (*slopes, *more), behind)
     if len(grows := found["grows"]):
         headline = f"On {on} something grows within {_hours(grows)}: {_named(grows)}"
-        return Answer("no", headline, (*slopes, *more), behind)
+        return Conclusion("no", headline, (*slopes, *more), behind)
     if len(found[INFINITE]):
         headline = (
             f"On {on} the data do not show whether this grows; it was infinite at times within"
             f" {_hours(found[INFINITE])}: {_named(found[INFINITE])}"
         )
-        return Answer("unclear", headline, (*slopes, *more), behind)
+        return Conclusion("unclear", headline, (*slopes, *more), behind)
     if len(short := found[SHORT]):
         headline = (
             f"{_hours(short)} are too short to tell on {on} whether this grows: {_named(short)}"
         )
-        return Answer("unclear", headline, (*slopes, *more), behind)
+        return Conclusion("unclear", headline, (*slopes, *more), behind)
     least = f"{significant(seen['hours'].min())} h"  # in which all of it was seen
-    return Answer("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
+    return Conclusion("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
 
 
 def _hours(rows: pd.DataFrame) -> str:
@@ -101,11 +101,12 @@ def _missed(row: pd.Series) -> str:
     )
 
 
-def _lost(row: pd.Series) -> str:
-    """Number of a tenant's requests without a response, and since when there are too many."""
-    share, start = row["unanswered"] / row["requests"], row["failing_from_hours"]
-    since = f", over {MOST:g} % from {significant(start)} h on"
+def _failed_requests(row: pd.Series) -> str:
+    """Number of a tenant's failed requests, and since when there are too many."""
+    share, start = row["failed_requests"] / row["requests"], row["failing_from_hours"]
+    since = f", over {MAX_FAILED_PERCENT:g} % from {significant(start)} h on"
     return (
-        f"Of {row['tenant']}'s requests {significant(100 * share)} % went unanswered"
-        f" ({row['unanswered']:.0f} of {row['requests']:.0f}){since if pd.notna(start) else ''}."
+        f"Of {row['tenant']}'s requests {significant(100 * share)} % failed"
+        f" ({row['failed_requests']:.0f} of {row['requests']:.0f})"
+        f"{since if pd.notna(start) else ''}."
     )

@@ -1,4 +1,4 @@
-"""Finding: the recommended setting of each grid."""
+"""Conclusion: the recommended setting of each grid."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answers.answer import Answer, Tables
+from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 
 KINDS = {"clear": "yes", "too close to tell": "unclear", "only one": "perhaps", "none": "no"}
-"""Kind of the finding, by the verdict of the table."""
+"""Kind of the conclusion, by the verdict of the table."""
 
 
-def answers(tables: Tables) -> Iterator[Answer]:
-    """One finding for each model and mix of a grid; none from the preset smoke."""
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each model and mix of a grid; none from the preset smoke."""
     recommendations = tables["recommendations"]
     for _, row in recommendations[recommendations["preset"] != "smoke"].iterrows():
         taken = row["setting"] if pd.notna(row["setting"]) else "no setting is to be recommended"
         close = ", but the data do not confirm it" if row["verdict"] == "too close to tell" else ""
         headline = f"{row['mix']}: {taken}{close}"
         behind = (to_table("recommendations"),)
-        yield Answer(KINDS[row["verdict"]], headline, (row["recommendation"],), behind)
+        yield Conclusion(KINDS[row["verdict"]], headline, (row["recommendation"],), behind)

@@ -1,0 +1,13 @@
+"""Conclusion: savings of copies of one model on full servers, measured to predict mixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perseus.report.conclusions.conclusion import Conclusion, Tables
+from perseus.report.conclusions.sharing import of_scenarios
+
+
+def conclusions(tables: Tables) -> Iterator[Conclusion]:
+    """One conclusion for each scenario whose tenants all have one model."""
+    return of_scenarios(tables, copies=True)
