@@ -231,7 +231,7 @@ def test_the_report_has_page_tables_and_figures_by_their_names(edited, report, t
     found = json.loads(html.unescape(message))
     results = edited.root / "results/edits"
     assert {name: sorted(rows) for name, rows in found["categories"].items()} == {
-        "Answer": ["report"],
+        "Report": ["report"],
         "Figures": sorted(path.stem for path in (results / "figures").glob("*.png")),
         "Tables": sorted(path.stem for path in (results / "tables").glob("*.csv")),
     }
