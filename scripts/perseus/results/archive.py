@@ -1,7 +1,7 @@
 """Write the results of a study into one archive, and read an untrusted archive.
 
-An archive is read in memory and never unpacked, so that no name in it leads anywhere. The
-archive is not trusted: kinds of members, their names, and the total size are checked.
+The reader keeps an archive in memory and never unpacks it, so that no name in the archive can write
+to the disk. It checks the kinds of the members, their names and their total size.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ArchiveError(ValueError):
 def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
     """Write the files into an archive, below the folder `root`.
 
-    The same files make the same archive: it has no times, and no owners.
+    The same files make the same archive: it stores neither times nor owners.
     """
     with (
         whole(path) as partial,
@@ -46,11 +46,11 @@ def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
 
 
 def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> dict[str, bytes]:
-    """Read the files of an archive whose names match, by these names.
+    """Return the content of the files whose names match, by name.
 
-    Raises ArchiveError for a file that is not an archive or is truncated; for a link, a device,
-    or a name that leaves the folder or occurs twice; and for more than `most_bytes` or
-    MAX_MEMBERS. Members after the first such member are not read.
+    Raises ArchiveError if the file is not an archive or is truncated, if a member is a link or a
+    device, if a name leaves the folder or occurs twice, or if there are more than `most_bytes` or
+    MAX_MEMBERS. Reading stops at the first such member.
     """
     names, found = set[str](), dict[str, bytes]()
     try:
@@ -70,20 +70,20 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> di
     except ArchiveError:
         raise
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
-        # ValueError: tarfile takes what extended headers say for numbers as it stands.
+        # ValueError: tarfile does not check the numbers in extended headers.
         raise ArchiveError(f"it cannot be read as .tar.gz ({error})") from None
     return found
 
 
 def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
     name = PurePosixPath(member.name)
-    # A sparse file says itself how large it is, whatever is in the archive.
+    # The size of a sparse file is a claim in its header, independent of the data in the archive.
     if not member.isreg() or member.issparse():
-        raise ArchiveError(f"its member {member.name!r} is no ordinary file")
+        raise ArchiveError(f"its member {member.name} is not a regular file")
     if name.is_absolute() or ".." in name.parts or "\\" in member.name:
         raise ArchiveError(f"its member {member.name!r} would leave the folder")
     if member.name in names:
-        raise ArchiveError(f"it has {member.name!r} twice")
+        raise ArchiveError(f"it has the member {member.name} twice")
 
 
 class _Bounded(io.RawIOBase):
@@ -97,5 +97,5 @@ class _Bounded(io.RawIOBase):
         given = self._stream.read(wanted)
         self._left -= len(given)
         if self._left < 0:
-            raise ArchiveError(f"more than {self._most / 2**20:.0f} MiB come out of it")
+            raise ArchiveError(f"its content is larger than {self._most / 2**20:.0f} MiB")
         return given

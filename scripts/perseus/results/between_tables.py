@@ -41,7 +41,7 @@ class Equation:
 
 
 def equations(tables: Tables, images: Images) -> Iterator[Equation]:
-    """All rules."""
+    """Yield the equations of all rules."""
     yield from rates_of_tenants(tables)
     yield from costs_are_price_by_rate(tables, images)
     for each in EQUATIONS:

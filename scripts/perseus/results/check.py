@@ -24,7 +24,7 @@ from perseus.results.schema import TOLERANCE, Column, Relation, Schema
 from perseus.results.tables import TABLES, module_of
 
 MAX_LISTED: Final = 5
-"""Rows that are told of one thing that does not hold."""
+"""Number of rows that are listed for one broken rule."""
 
 _PANDAS: Final = {
     TEXT: pd.StringDtype(),
@@ -59,7 +59,7 @@ class ContradictionError(ValueError):
 def check(folder: Path, images: Images) -> dict[str, Any]:
     """Check the tables in a folder; return the rules that hold, and the numbers of rows.
 
-    Raises ContradictionError with all that does not.
+    Raises ContradictionError with all problems.
     """
     tables = {name: pq.read_table(folder / f"{name}.parquet") for name in TABLES}
     found = problems(tables, images)
@@ -92,8 +92,10 @@ def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """Problems between tables. They cannot be checked if a table lacks columns or has duplicate
-    keys."""
+    """Return the problems between tables.
+
+    Tables are not compared if a table lacks columns or has duplicate keys.
+    """
     if not all(_has_keys(name, table) for name, table in tables.items()):
         return []
     every = equations(_frames(tables), images)
@@ -115,7 +117,7 @@ def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
 def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
     """Problems within one table."""
     if not table.num_rows and table.schema.equals(schema.arrow):
-        return []  # which pandera takes as long to say
+        return []  # pandera takes as long as this to report the same
     frame = table.to_pandas(types_mapper=_PANDAS.get)
     try:
         pandera_schema(schema).validate(frame, lazy=True)

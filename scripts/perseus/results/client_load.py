@@ -12,16 +12,17 @@ from perseus.results.repeats import RepeatedPeak
 from perseus.study.setting import of_ceiling
 
 Requests = tuple[str, str, int]
-"""Requests beside one server: the name of the ceiling there, the model, and the images of each."""
+"""Key of a request shape: name of the server in the file of ceilings, model, images per request."""
 
 
 def ceiling_problems(
     ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
 ) -> dict[Requests, str]:
-    """By request shape, why the ceiling is too low.
+    """Return, by request shape, why the ceiling is too low.
 
-    Others used the host when it was found, or a certified rate is above it: that was offered, in
-    valid windows. Estimates may lie beyond all that was.
+    A ceiling is too low if other processes used the host while it was measured, or if a certified
+    rate is above it: the client sent that rate in valid windows. Estimates are not compared, since
+    the client never sent them.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
@@ -59,7 +60,7 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    """The request shape of each tenant; requests with pictures have none."""
+    """The request shape of each tenant; image requests have none."""
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [
         (

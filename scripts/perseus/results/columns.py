@@ -37,7 +37,8 @@ LOAD_LINE = [
         "weights",
         TEXT,
         "",
-        "of a mix, in the order of the tenants, such as 3 : 1; of the demand's in whole percent",
+        "proportion of a mix, in the order of the tenants, such as 3 : 1; for the mix of the"
+        " demand, whole percent",
     ),
     column("preset", TEXT, "", "how much evidence was collected"),
     column("models", TEXT, "", "models of the tenants"),
@@ -52,8 +53,8 @@ LOAD_LINE = [
         "verdict",
         TEXT,
         "",
-        "the worst repeat's: ok, predicted, uncertified, infeasible, blocked, client_limited,"
-        " disturbed, unsteady, throttled or failed",
+        "worst outcome of the repeats: ok, predicted, uncertified, infeasible, blocked,"
+        " client_limited, disturbed, unsteady, throttled or failed",
         choices=Outcome,
     ),
     column("reason", TEXT, "", "why the verdict is not ok"),
@@ -62,8 +63,9 @@ LOAD_LINE = [
         "repeats_used",
         WHOLE,
         "",
-        "repeats that found a limit of the server; estimates are their mean. If there are fewer"
-        " than `repeats`, the interval has an open end (docs/explanation/repeats.md)",
+        "number of repeats that found a limit of the server; estimates are the mean of these"
+        " repeats. If fewer than `repeats`, the interval has an open end"
+        " (docs/explanation/repeats.md)",
     ),
 ]
 """The first columns of every table of peaks."""
@@ -76,7 +78,7 @@ CELL = [
     column("cell", TEXT, "", "folder of the raw results"),
     column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
 ]
-"""The first columns of every table of an experiment's own."""
+"""The first columns of every table of one kind of experiment."""
 
 CI = "of the 95 % interval (docs/explanation/repeats.md)"
 
@@ -84,16 +86,14 @@ PRECISION = column(
     "precision",
     TEXT,
     "",
-    "numeric precision of the computation: as the runtime reports it if it may choose another"
-    " one, else as configured; empty if only the server knows it",
+    "numeric precision of the computation: the precision that the runtime reports, if the runtime"
+    " may choose; else the configured one; empty if only the server knows it",
 )
 
 PRICED = [
-    column("currency", TEXT, "", "in which the price was stated; all are converted into USD"),
-    column(
-        "price_date", TEXT, "", "day on which the price was valid; null where not known", null=True
-    ),
-    column("price_source", TEXT, "", "where the price was read"),
+    column("currency", TEXT, "", "currency of the stated price; all prices are converted into USD"),
+    column("price_date", TEXT, "", "day on which the price was valid; null if unknown", null=True),
+    column("price_source", TEXT, "", "source of the price"),
 ]
 """Columns of a price."""
 
@@ -135,12 +135,15 @@ def _scenario(task: MeasureTask) -> Row:
 
 
 def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
-    """A column of values and the two of its interval."""
+    """Return a column of values and the columns of the two ends of its interval."""
     return {name: found.value, names[0]: found.low, names[1]: found.high}
 
 
 def written(rps: float) -> str:
-    """A rate as text with four digits; whole numbers have all digits, and there is no exponent."""
+    """Return a rate as text with four digits.
+
+    Whole numbers have all digits, and there is no exponent.
+    """
     decimals = max(3 - math.floor(math.log10(rps)), 0) if rps else 0
     return np.format_float_positional(round(rps, decimals), trim="-")
 
@@ -158,7 +161,7 @@ WINDOW = (
     "queue_ms",
     "client_ms",
 )
-"""Columns that tables of latencies have from windows.parquet."""
+"""Columns that tables of latencies take from windows.parquet."""
 
 
 def compute_ms(window: Mapping[str, Any]) -> float:

@@ -12,7 +12,7 @@ JOULES_PER_KWH = 3.6e6
 
 
 def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
-    """USD for a million inferences of one image each, on a server that always has this rate."""
+    """USD for a million inferences of one image each, on a server that always serves this rate."""
     return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
@@ -20,7 +20,7 @@ def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
 class Energy:
     """Energy of an inference at the certified rate, mean of the repeats; NaN without a counter.
 
-    `of` names what was counted.
+    `of` names the hardware that was counted.
     """
 
     joules: float
@@ -33,9 +33,9 @@ class Energy:
 
 
 def energy_per_inference(peak: RepeatedPeak) -> Energy:
-    """Energy of the server's GPUs, and of the host's processors and memory if they report it.
+    """Return the energy of the server's GPUs, and of the host's processors and memory, if known.
 
-    For a server with GPUs that do not report their energy, the energy is unknown, since the
+    If a server has GPUs that do not report their energy, its energy is unknown, since the
     processors are the smaller part.
     """
     watts = {

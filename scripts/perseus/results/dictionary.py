@@ -23,17 +23,16 @@ HEAD = """# Data dictionary
 
 Made from the code by `make docs/reference/data.md`; a test keeps it equal.
 
-A file of results is Parquet unless its name says otherwise; units and meanings also stand in the
-metadata of its columns, as they read when the file was written. Times in ns are of the monotonic
-clock of the host that measured; record.json ties that clock to the date. Latency counts from the
-intended send. A null (an empty
-field in CSV) means that there is nothing to state; the verdict beside it says why. A percentile is
-infinite when so many requests had no answer.
+A file of results is Parquet unless its name says otherwise. The metadata of its columns has the
+units and meanings at the time of writing. Times in ns are of the monotonic clock of the measuring
+host; record.json has the date of a moment on this clock. Latency counts from the intended send
+time. A null (an empty field in CSV) means that there is no value; the verdict of the row says why.
+A percentile is infinite if too many requests got no response.
 """
 
-CHECKED = """Each also as CSV, with six significant digits. What is said here of values and rows is
-checked of every result, and so is what must hold between tables: `checked.json` beside them has all
-of it, and there is no report without.
+CHECKED = """Each table also exists as CSV, with six significant digits. Perseus checks the
+values and rows of every result against this page, and the tables against each other. `checked.json`
+beside the tables lists all rules that hold. A report requires this file.
 """
 
 COLUMN: Final = ("column", "type", "unit", "values", "meaning")
@@ -44,11 +43,11 @@ def dictionary() -> str:
     parts = [
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
-        "One folder per cell: scenario x load line x repeat. `server.log` is the server's own."
-        " Where dedicated peaks have repeats, `repeats/<scenario>.<load line>.json` is the list of"
-        " their record.json, which shared cells read. `measured/<kind>.json` lists the cells of a"
-        " kind of experiment, each with the SHA-256 of its record.json: tables and figures are made"
-        " of what stands there.\n",
+        "One folder per cell: scenario x load line x repeat. `server.log` is the log of the"
+        " server. If dedicated peaks have repeats, `repeats/<scenario>.<load line>.json` lists"
+        " their record.json files, which shared cells read. `measured/<kind>.json` lists the cells"
+        " of a kind of experiment, each with the SHA-256 of its record.json: tables and figures use"
+        " these cells.\n",
         _table(
             "requests.parquet", "One row per request, one row group per window.", REQUESTS_SCHEMA
         ),
@@ -60,14 +59,14 @@ def dictionary() -> str:
         _keys(Record),
         *_of_kinds(),
         "## The client's ceilings: `results/<study>/ceilings/<server>.json`\n",
-        "One file per server, found on a null model.\n",
+        "One file per server, measured with a null model.\n",
         _keys(Ceiling),
         "## Tables: `results/<study>/tables/`\n",
         CHECKED,
         *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
-        "Also as CSV, beside `comparison.html`, `summary.md` and the figure; checked as the tables"
-        " of a study are.\n",
+        "The table also exists as CSV, beside `comparison.html`, `summary.md` and the figure."
+        " Perseus checks it like the tables of a study.\n",
         _checked("comparison", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -127,7 +126,7 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """The meaning of a field, or for a field with many metrics the meaning of each."""
+    """Return the meaning of a field, or for a field with many metrics the meaning of each."""
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

@@ -16,15 +16,15 @@ BLOCKS = 30
 one block."""
 
 FEWEST = 8
-"""Least number of blocks for a statement, and least number of independent values; below, a
-random walk is assumed."""
+"""Least number of blocks for a statement, and least number of independent values; with fewer
+independent values, a random walk is assumed."""
 
 STEADY = 0.1
-"""Change per hour, as a share of the scale, below which something may be called steady."""
+"""Change per hour, as a share of the scale, that a steady quantity must exclude."""
 
 MIN_CHANGE = 0.01
-"""Change over the whole time, as a share of the scale, that is a drift: the memory of a healthy
-server was seen to settle by 0.4 % in a minute."""
+"""Least change over the whole time, as a share of the scale, that is a drift: the memory of a
+healthy server settled by 0.4 % in a minute."""
 
 
 class Trend(StrEnum):
@@ -39,10 +39,10 @@ class Trend(StrEnum):
 class Drift:
     """A line through values over time.
 
-    `first` is the index of the first value that is no warm-up, `level` the line's value there,
-    `per_hour` its slope, `hours` its length; changes are small or not as shares of `scale`. Level
-    and slope are NaN where values are too few. The line is that of the finite ones;
-    `was_infinite` says that there were others.
+    `first` is the index of the first value after the warm-up, `level` the value of the line there,
+    `per_hour` its slope, and `hours` its length. Changes are small or large relative to `scale`.
+    Level and slope are NaN if there are too few values. The line is fitted to the finite values;
+    `was_infinite` says that there were infinite ones.
     """
 
     first: int
@@ -68,9 +68,9 @@ class Drift:
 
 
 def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
-    """The drift of values over time, both of shape (n,), in the order of time.
+    """Return the drift of values over time, both of shape (n,), in the order of time.
 
-    Changes are shares of the level, or of a `scale` where one is given.
+    Changes are relative to the level, or to `scale` if given.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) < len(values):
@@ -88,10 +88,10 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 
 
 def warm_up(hours: Floats, values: Floats) -> int:
-    """Number of first values in the warm-up: at most half of all values.
+    """Return the number of first values in the warm-up: at most half of all values.
 
-    The truncation that makes the standard error of the slope of the rest smallest: as MSER (White,
-    Simulation 69(6), 1997) does for the mean, which would take a drift itself for a transient.
+    The truncation minimises the standard error of the slope of the rest. MSER (White, Simulation
+    69(6), 1997) minimises that of the mean, which would mistake a drift for a warm-up.
     """
     n = len(values)
     if n < 2 * FEWEST:
@@ -100,7 +100,7 @@ def warm_up(hours: Floats, values: Floats) -> int:
     left = np.arange(n, 0, -1)
 
     def squares(a: Floats, b: Floats) -> Floats:
-        """Squared deviations from the mean, for each truncation."""
+        """Return the squared deviations from the mean, for each truncation."""
         sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
         return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
 
@@ -110,16 +110,17 @@ def warm_up(hours: Floats, values: Floats) -> int:
 
 
 def blocks(values: Floats) -> Floats:
-    """Medians of consecutive blocks, which are robust against outliers."""
+    """Return the medians of consecutive blocks, which are robust against outliers."""
     return np.array([np.median(each) for each in batches(values, BLOCKS)])
 
 
 def sen(times: Floats, values: Floats) -> Interval | None:
-    """The Theil-Sen slope with Sen's interval (JASA 63, 1968), for autocorrelated values.
+    """Return the Theil-Sen slope with Sen's interval (JASA 63, 1968), for autocorrelated values;
+    None if there are too few values.
 
     The variance of Kendall's S is that of independent values times their correlation time (Yue and
-    Wang, Water Resources Management 18, 2004); so few values as that leaves have Student's t. None
-    where they are too few.
+    Wang, Water Resources Management 18, 2004). The interval uses Student's t, since few independent
+    values remain.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -135,11 +136,11 @@ def sen(times: Floats, values: Floats) -> Interval | None:
 
 
 def random_walk(times: Floats, values: Floats) -> Interval:
-    """The mean of the increments, with Student's interval.
+    """Return the mean of the increments, with Student's interval.
 
-    For values that remember all that happened before: then it is increments that are independent,
-    but for the quarter that neighbouring blocks of a walk have in common (Working, Econometrica 28,
-    1960). If values return to a level after all, the interval is wider than it need be.
+    This is for a random walk, whose increments are independent. The increments between blocks of a
+    walk are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values
+    return to a level after all, the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
@@ -147,12 +148,12 @@ def random_walk(times: Floats, values: Floats) -> Interval:
 
 
 def correlation_time(residuals: Floats) -> float:
-    """Number of values of an autoregressive process per independent value; at least 1.
+    """Return the number of values of an autoregressive process per independent value; at least 1.
 
-    Its coefficient is the autocorrelation of the ranks at lag 1, less the bias that it has around a
+    Its coefficient is the autocorrelation of the ranks at lag 1, corrected for the bias around a
     fitted line, -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954).
     """
-    from scipy import stats  # not above: that takes longer than most jobs need
+    from scipy import stats  # not at the top: the import takes longer than most jobs run
 
     n = len(residuals)
     ranks = stats.rankdata(residuals) - (n + 1) / 2

@@ -25,7 +25,7 @@ class _Disturbed(BaseModel):
 
 
 class Ended(Ending):
-    """The outcome of a cell, and the estimate of its search, which may be valid in spite of the
+    """Outcome of a cell, and the estimate of its search, which may be valid in spite of the
     outcome."""
 
     estimate_scale: float | None = None
@@ -76,8 +76,8 @@ def final_message(
     configfiles: Sequence[Path] = (),
     overrides: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
-    """Lines for the terminal: which cells have no result, why, and what to do; none if all have
-    one.
+    """Lines for the terminal: which cells have no result, why, and what to do; none if all have a
+    result.
 
     `configfiles` and `overrides` are those of the command that ran.
     """

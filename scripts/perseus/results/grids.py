@@ -25,10 +25,10 @@ from perseus.study.tasks.tables import GridQuestion, GridSetting
 class Contender:
     """One setting and its results.
 
-    `inferences` are those of a second at the limit (`inferences_per_request`), `usd` what a million
-    of them costs. `measured` has what can be bounded, by column, NaN where it was not measured.
-    `excluded` says why the setting is not to be recommended, and is empty where it may be. `peak`
-    is None where it was left out.
+    `inferences` is the number of inferences per second at the limit (weighted as in
+    `inferences_per_request`), `usd` the cost of a million inferences. `measured` has the quantities
+    that can have a bound, by column, NaN if not measured. `excluded` says why the setting cannot be
+    recommended; it is empty if the setting can. `peak` is None if the setting was left out.
     """
 
     of: GridSetting
@@ -41,9 +41,12 @@ class Contender:
 
 @dataclass(frozen=True)
 class GridComparison:
-    """The settings for one question: `ranked` may be recommended, the cheapest first; `unranked`
-    may not. `probabilities` to be the cheapest are NaN if a cost has no bound. `on_front` says
-    whether no other setting is better in cost, latency and throughput at once."""
+    """The settings for one question, and their ranking.
+
+    `ranked` are the settings that can be recommended, the cheapest first; `unranked` are the
+    others. `probabilities` are those of being the cheapest, NaN if a cost has no bound. `on_front`
+    says whether no other setting is better in cost, latency and throughput at once.
+    """
 
     question: GridQuestion
     ranked: tuple[Contender, ...]
@@ -68,7 +71,7 @@ class GridComparison:
 
 
 def comparisons(results: StudyResults) -> Iterator[GridComparison]:
-    """One comparison for each question with searches."""
+    """Yield one comparison for each question with searches."""
     for question in results.task.grids:
         peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
         if any(peak is not None for peak in peaks):
@@ -89,7 +92,7 @@ def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComp
 
 
 def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
-    """Probability of each to be the lowest, from joint draws."""
+    """Return the probability of each to be the cheapest, from joint draws."""
     if any(cost.open_below or cost.open_above for cost in costs):
         return (np.nan,) * len(costs)
     if not costs:
@@ -100,7 +103,7 @@ def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
 
 
 def on_front(points: Floats) -> tuple[bool, ...]:
-    """Which points (n, objectives), all to be minimised, are on the Pareto front."""
+    """Return which points (n, objectives), all to be minimised, are on the Pareto front."""
     no_worse = np.all(points[:, None, :] <= points[None, :, :], axis=2)
     better = np.any(points[:, None, :] < points[None, :, :], axis=2)
     dominated: npt.NDArray[np.bool_] = np.any(no_worse & better, axis=0)
@@ -132,12 +135,12 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """Weight of a request of each tenant, shape (T,).
+    """Return the weight of a request of each tenant, shape (T,).
 
-    Mixes have the proportion of the dedicated peaks, which settings change. To compare costs of
-    the same work, a request counts in proportion to its dedicated cost with the first setting
-    that has all peaks, scaled so that the mix of that setting has its true number of inferences.
-    For a tenant alone, it is the number of images of a request.
+    Mixes have the proportion of the dedicated peaks, which the settings change. To compare costs of
+    the same work, the weight of a request is proportional to its dedicated cost with the first
+    setting that has all peaks, scaled so that the mix of that setting has its true number of
+    inferences. For a tenant alone, the weight is the number of images of a request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))
@@ -180,7 +183,7 @@ def _excluded(
     if peak.verdict != Outcome.OK:
         return f"{peak.verdict.replace('_', ' ')}: {peak.reason}"
     if not usd.is_known:
-        return "its cost is not known"
+        return "its cost is unknown"
     broken = [_broken(measured[key], key, most) for key, most in at_most.items()]
     return "; ".join(filter(None, broken))
 
@@ -190,4 +193,4 @@ def _broken(value: float, key: str, most: float) -> str:
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"
-    return f"{key} {found}, and may be {most:g} at most"
+    return f"{key} {found}, and the bound is {most}"

@@ -1,7 +1,7 @@
 """Lists of measured cells, one for each kind of experiment.
 
-Outputs that depend on all cells have these lists as inputs, not the cells, of which there may be
-ten thousand. A list lies in results/<study>/measured, and its cells' raw results in
+An output that depends on all cells has these lists as inputs, since there may be ten thousand
+cells. A list lies in results/<study>/measured, and the raw results of its cells in
 results/<study>/raw.
 """
 
@@ -18,8 +18,10 @@ from perseus.study.raw_files import RECORD
 
 
 class MeasuredCell(BaseModel):
-    """A cell with the hash of its record. After a new measurement the hash differs, so Snakemake
-    makes dependent files again."""
+    """A cell with the hash of its record.
+
+    A new measurement changes the hash, so Snakemake makes the dependent files again.
+    """
 
     cell: str
     record_sha256: str
@@ -52,7 +54,7 @@ def has_lost_a_cell(path: Path) -> bool:
     """Whether the list exists, but the raw results of one of its cells do not."""
     try:
         return not all(cell.exists() for cell in _cells(path))
-    except (OSError, ValueError):  # there is none, or none that can be read
+    except (OSError, ValueError):  # the list does not exist or is not readable
         return False
 
 

@@ -14,11 +14,13 @@ from perseus.peak.stats import TAIL, Interval
 
 @dataclass(frozen=True)
 class Noise:
-    """Scatter of capacities that should be equal; all but the first are relative.
+    """Scatter of capacities that should be equal; `between_windows`, `between_restarts` and `floor`
+    are relative to the mean.
 
-    `between_windows` is the standard deviation of the windows of one server, `between_restarts`
-    that of the means of servers, which includes the remaining variation of windows. `floor` is
-    the difference between two equal single cells that chance exceeds in 5 % of pairs.
+    `between_windows` is the standard deviation between the windows of one server,
+    `between_restarts` that between the means of servers, which includes the remaining variation
+    between windows. `floor` is the difference between two equal single cells that chance exceeds in
+    5 % of pairs.
     """
 
     capacity_rps: float
@@ -28,11 +30,11 @@ class Noise:
 
 
 def noise(capacities_rps: ArrayLike) -> Noise:
-    """The noise of n servers with m windows each, shape (n, m), both at least 2.
+    """Return the noise of n servers with m windows each, shape (n, m), both at least 2.
 
     The floor is t(0.975, n - 1) x sqrt(2) x the deviation between restarts: the repeatability limit
-    of ISO 5725-6 (there 1.96 x sqrt(2) x a deviation that is known), with Student's factor for a
-    deviation from n servers.
+    of ISO 5725-6. The standard uses 1.96 and a known deviation; the factor of Student allows for a
+    deviation that is estimated from n servers.
     """
     rates = np.asarray(capacities_rps, dtype=float)
     (n, m), mean = rates.shape, float(rates.mean())

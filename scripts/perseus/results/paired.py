@@ -1,10 +1,9 @@
-"""Sharing ratios from interleaved measurements on one server
-(docs/explanation/sharing-ratio.md).
+"""Sharing ratios from interleaved measurements on one server (docs/explanation/sharing-ratio.md).
 
-The searched peaks of a mix and of its tenants lie minutes apart. Throughputs of the tenants
-alone and together, measured within seconds, give the ratio at saturation. A simulated queue with
-the same service times gives the ratio within the SLAs. The searched peaks correct it where they
-contradict it.
+The searched peaks of a mix and of its tenants lie minutes apart. Throughputs of the tenants alone
+and together, measured within seconds, give the ratio at saturation. A simulated queue with the same
+service times gives the ratio within the SLAs. If the searched peaks contradict this ratio, they
+correct it.
 """
 
 from __future__ import annotations
@@ -34,38 +33,40 @@ from perseus.results.repeats import (
 )
 
 Key = tuple[str, str]
-"""The key of a load line (`repeats.key`)."""
+"""Key of a load line (`repeats.key`)."""
 
 SharedServer = tuple[str, tuple[int, ...]]
-"""Its scenario, and the places of the tenants that have load."""
+"""A scenario, and the indices of its tenants with load."""
 
 STARTS = 0.02
-"""Scale of the half-normal prior on how the ratio at saturation differs from one start of a server
-to the next, of its logarithm. (Four starts on a host of two vCPUs: 0.019.)"""
+"""Scale of the half-normal prior on the variation, between starts of a server, of the logarithm
+of the ratio at saturation. (Four starts on a host of two vCPUs: 0.019.)"""
 
 MODEL_ERROR = 0.015
 """Standard deviation of the logarithm of the model's ratio around the true one, where the model
 fits. (Means of 23 studies on a real host differ from it by 0.000, -0.022 and -0.017.)"""
 
 INTERFERENCE = 0.1
-"""Part of the logarithm of the ratio at saturation that adds to it: how requests of several tenants
-slow each other down is known at saturation only."""
+"""Share of the logarithm of the ratio at saturation that is added to the error of the model,
+since the interference between tenants is known at saturation only."""
 
 MISFIT = 0.5
-"""Part that adds to it of how far a dedicated peak surely lies from the model's."""
+"""Share of the significant difference between a dedicated peak and its simulated limit that is
+added to the error of the model."""
 
 WRONG, FAR = 0.05, 0.25
-"""How likely the model does not fit a server at all, and the deviation of its logarithm then."""
+"""Probability that the model does not fit a server at all, and the standard deviation of the
+logarithm of its error then."""
 
 ALIKE = 0.5
-"""Correlation of these deviations between the mixes of a server."""
+"""Correlation of these errors between the mixes of a server."""
 
 LEAST = 1e-6
-"""Part of the searched scale that is left if background load takes the whole server."""
+"""Smallest factor on the searched load factor, if background load alone reaches the ratio."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """The same peaks; shared lines get draws that follow from their paired ratios."""
+    """Return the same peaks, in which the draws of shared lines follow from their paired ratios."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -92,8 +93,8 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """Draws of the logarithm of the saturation ratio of a usual server, from all cells with
-    mixes of the same tenants; each has its own server."""
+    """Return draws of the logarithm of the saturation ratio of an average server, from all cells
+    with mixes of the same tenants; each cell has its own server."""
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
     for peak in peaks:
@@ -117,7 +118,7 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Repeats with a limit and with rounds."""
+    """Return the repeats with a limit, with rounds and with a simulated limit."""
     return [
         record
         for record in peak.records
@@ -134,8 +135,11 @@ def _rounds(record: PeakRecord) -> list[Round]:
 
 @dataclass(frozen=True)
 class _Line:
-    """What is known of the ratio of a mix: draws of its logarithm by the model, with the standard
-    deviation of the error of a model that fits, and the ratio of the searches."""
+    """The ratio of a mix by the model and by the searches.
+
+    `logs` are draws of its logarithm by the model, `spread` the standard deviation of the error of
+    a model that fits, and `searched` the ratio of the searches.
+    """
 
     alone: Alone
     logs: Floats
@@ -155,11 +159,11 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """Draws of the logarithm of sum(r_i / C_i), all from the model of this cell.
+    """Return draws of the logarithm of sum(r_i / C_i), all from the model of this cell.
 
-    Its limit is corrected from the saturation ratio of its own server to that of a usual server.
-    A limit lies a constant below what the busy server answers, so that it changes by the power 1
-    / utilisation.
+    The limit is corrected from the saturation ratio of its own server to that of an average server.
+    The distance between a limit and the throughput of the busy server is constant, so the limit
+    changes by the power 1 / utilisation.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -173,7 +177,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
-    """Standard deviation of the error of a model that fits."""
+    """Return the standard deviation of the error of a model that fits."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
     misfits = [0.0]
@@ -196,11 +200,12 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 
 
 def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
-    """The ratios of the mixes of one server: prior times likelihood.
+    """Return the ratios of the mixes of one server: posterior from prior and likelihood.
 
-    The prior is that of the model, which usually fits all mixes of a server and sometimes none. The
-    likelihood is that of the searched ratios, whose errors are correlated where they have the same
-    dedicated peaks. All are normal in the logarithm, so that the posterior of each case is, too.
+    The prior comes from the model, which usually fits all mixes of a server and sometimes none. The
+    likelihood comes from the searched ratios, whose errors are correlated if they share dedicated
+    peaks. Both are normal in the logarithm, so the posterior is a mixture of two normal
+    distributions.
     """
     of_model, of_searches = (
         np.array(values)
@@ -232,11 +237,11 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """The peak whose shares of dedicated peaks add up to this ratio, draw by draw."""
+    """Return the peak whose shares of dedicated peaks add up to this ratio, draw by draw."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)
-    above = peak.rates_rps - base  # what rises along the line
+    above = peak.rates_rps - base  # the part of the rates that rises along the line
     loaded = peak.loaded
 
     def multiple(of: Floats | float, capacity_rps: Floats) -> Floats:

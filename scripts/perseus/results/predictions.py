@@ -39,14 +39,14 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
 MAX_MIXES = 100
-"""Of the measured mixes of a server, and of its pairs that were not: each is simulated for some
-hundredths of a second."""
+"""Largest number of measured mixes of a server, and of its unmeasured pairs: each simulation
+takes some hundredths of a second."""
 
 Weights = tuple[tuple[str, int], ...]
 """Tenants under load, and the weights of their dedicated peaks."""
 
 Mix = frozenset[tuple[str, int]]
-"""The same in no order, by weights without a common divisor."""
+"""The same without an order; the weights have no common divisor."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,9 @@ class PredictedMix:
     """A mix on a server, predicted from `other_mixes` on that server; `missed` more mixes were
     measured and carried nothing.
 
-    `measured` is its own sharing ratio, None where it was not measured; `best` the step that
-    predicts the others best, None as `left_out.why_none` says.
+    `measured` is the sharing ratio of the mix, None if it was not measured. `best` is the
+    prediction model that predicts the others best, None for the reason that `left_out.why_none`
+    returns.
     """
 
     server: str
@@ -86,7 +87,7 @@ class PredictedMix:
 
     @property
     def predicted(self) -> Interval:
-        """The sharing ratio of the chosen model; NaN without one."""
+        """The sharing ratio of the best model; NaN without one."""
         if self.best is None:
             return UNKNOWN
         return self.best.interval(self.ratio(self.best.step))
@@ -96,9 +97,9 @@ class PredictedMix:
 class SharedServer:
     """A shared server with one preset, and all its measured mixes.
 
-    `infeasible` are mixes of different models that carried nothing within their SLAs, `pairs` those
-    of tenants of one scenario, half and half, that were not measured, with any preset. Of these and
-    of the `measured` ones there are MAX_MIXES at most.
+    `infeasible` are mixes of different models that carried nothing within their SLAs. `pairs` are
+    unmeasured pairs of tenants of one scenario, half and half. `measured` and `pairs` have at most
+    MAX_MIXES entries each.
     """
 
     name: str
@@ -115,7 +116,8 @@ class SharedServer:
     def one_of_each(self) -> tuple[Known, ...]:
         """For each set of models, its most even mix, with any settings.
 
-        They are off together, so that many of them tell no more of other models than one does.
+        The prediction errors of mixes of the same models are correlated, so several of them tell no
+        more about other models than one does.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -153,8 +155,8 @@ class Predictions:
 
     @classmethod
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
-        """Read folders of raw results and records of exports, which say how much memory a model
-        touches."""
+        """Read folders of raw results and records of exports; the latter hold the memory that a
+        model accesses."""
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
@@ -179,7 +181,7 @@ def shared_servers(
             if (where, with_preset) == (server, preset) and alone.is_known
         }
         measured = tuple(islice(_measured(of_server, dedicated, solos), MAX_MIXES))
-        # A smoke run tells nothing of what another preset asks.
+        # A smoke run is no evidence for another preset.
         answered = {
             mix
             for (name, with_preset), of_preset in lines.items()
@@ -194,8 +196,10 @@ def shared_servers(
 def _measured(
     lines: Sequence[RepeatedPeak], dedicated: Dedicated, solos: Mapping[str, Solo]
 ) -> Iterator[MeasuredRatio]:
-    """Each measured mix once: if several lines measured it, the first one, since the mix must
-    not predict itself."""
+    """Return each measured mix once.
+
+    If several lines measured a mix, only the first counts, since a mix must not predict itself.
+    """
     found = set[Mix]()
     for peak in lines:
         ratio = sharing_ratio(peak, each_alone(peak, dedicated))
@@ -211,7 +215,7 @@ def _measured(
 def _infeasible(
     lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo], measured: Collection[Mix]
 ) -> Iterator[Shared]:
-    """Mixes of different models that keep no SLA although each dedicated tenant does, unless
+    """Return mixes of different models that keep no SLA although each dedicated tenant does, unless
     another line measured them."""
     found = set(measured)
     for peak in lines:
@@ -224,7 +228,7 @@ def _infeasible(
 
 
 def _answered(lines: Sequence[RepeatedPeak]) -> set[Mix]:
-    """Mixes with a measured result, including "no load"."""
+    """Yield mixes with a measured result, including "no load"."""
     return {
         _mix(_weights(peak))
         for peak in lines
@@ -255,7 +259,7 @@ def _models(of: Shared) -> tuple[str, ...]:
 
 
 def _weights(peak: RepeatedPeak) -> Weights:
-    """Weights of a mix; none for another load line, or if unknown."""
+    """Return the weights of a mix; none for another load line, or if unknown."""
     is_mix = peak.line == "mix" and peak.weights
     return _loaded(peak.tenants, peak.weights) if is_mix else ()
 
@@ -265,6 +269,6 @@ def _loaded(tenants: Sequence[str], weights: Sequence[int]) -> Weights:
 
 
 def _shared(weights: Weights, solos: Mapping[str, Solo], arrivals: MeasuredArrivals) -> Shared:
-    # The gaps of a trace stand in a file that tables are made without.
+    # The gaps of a trace are in a file that is no input of the tables.
     process = None if arrivals.process == "trace" else Arrivals(**arrivals.model_dump())
     return Shared.of([solos[name] for name, _ in weights], [w for _, w in weights], process)

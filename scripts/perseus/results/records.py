@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def number(value: float | None) -> float:
-    """A number of a result file; null becomes NaN."""
+    """Type of a number in a result file; null becomes NaN."""
     return float("nan") if value is None else float(value)
 
 
@@ -27,7 +27,7 @@ Number = Annotated[float, BeforeValidator(number)]
 
 
 def plain_record(folder: Path) -> Row:
-    """The raw record in a folder of raw results, with its folder."""
+    """Return the raw record in a folder of raw results, with its folder."""
     return {**json.loads((folder / "record.json").read_text()), "folder": folder}
 
 
@@ -69,35 +69,46 @@ class Record(BaseModel):
 
     folder: Path
     task: MeasureTask = Field(
-        alias="cell", description="the task: all that the cell depends on of the configuration"
+        alias="cell",
+        description=("the task: the part of the configuration that the cell depends on"),
     )
     host: dict[str, Any] = Field(
-        description="processor, memory, kernel, cores of server and client, versions of the"
-        " software; `cpu_quota_cores` is what a CPU quota of the container leaves, null without;"
-        " `topology` says whether the machine tells which CPUs share a physical core"
-        " (`tells_siblings`), those that server and client share, and the NUMA nodes of both;"
-        " `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with its"
-        " MIG instances; `client_realtime` says whether the clients were scheduled before ordinary"
-        " processes (SCHED_RR), null if none ran"
+        description=(
+            "processor, memory, kernel, cores of server and client, versions of the software;"
+            " `cpu_quota_cores` is the CPU quota of the container, null without; `topology` says"
+            " whether the machine reports which CPUs share a physical core (`tells_siblings`), the"
+            " CPUs that server and client share, and the NUMA nodes of both; `gpu` has the driver,"
+            " the CUDA version, whether MPS runs, and each GPU with its MIG instances;"
+            " `client_realtime` says whether the clients were scheduled before ordinary processes"
+            " (SCHED_RR), null if no client ran"
+        )
     )
     gpu_watts: Number = Field(
-        description="mean power of all GPUs of the server in the last certified window, W; null"
-        " without one, or where the GPUs do not tell"
+        description=(
+            "mean power of all GPUs of the server in the last certified window, W; null without"
+            " such a window, or if the GPUs do not report their power"
+        )
     )
     host_watts: Number = Field(
         default=float("nan"),
-        description="mean power in that window of the host's processors and their memory, W, by the"
-        " counters of /sys/class/powercap: all that ran on them, the client included; null where"
-        " the server is elsewhere, or the counters are not there or not for us to read",
+        description=(
+            "mean power in that window of the host's processors and their memory, W, by the"
+            " counters of /sys/class/powercap: it includes all processes, also the client; null if"
+            " the server is remote, or if the counters do not exist or are not readable"
+        ),
     )
     started: Moment = Field(
-        description="when the cell began: `unix_ns` and `monotonic_ns` name the same moment, so"
-        " that the monotonic times of the other files can be dated"
+        description=(
+            "when the cell began: `unix_ns` and `monotonic_ns` are the same moment on two clocks,"
+            " so that the monotonic times of the other files can be dated"
+        )
     )
     finished_monotonic_ns: int = Field(description="when it ended, ns")
     attempt: int = Field(
-        description="the attempt that stands, counted from 1: what the record and the tables say is"
-        " of its server and its windows"
+        description=(
+            "the attempt that counts, from 1: the record and the tables describe its server and"
+            " its windows"
+        )
     )
     attempts: tuple[Ending, ...] = Field(
         description="`outcome` and `reason` of each attempt: a cell with a temporary failure"
@@ -109,50 +120,68 @@ class Record(BaseModel):
     )
     server_name: str | None = Field(
         default="triton",
-        description="name of the server software, as the server tells it; null without a server",
+        description="name of the server software, as the server reports it; null without a server",
     )
     triton_version: str | None = Field(
-        description="version of the server software, as the server tells it; null without a server"
+        description=(
+            "version of the server software, as the server reports it; null without a server"
+        )
     )
     tells_statistics: bool = Field(
         default=True,
-        description="whether the server tells how long requests queue and compute: if not, these"
-        " times and those of the client are null",
+        description=(
+            "whether the server reports how long requests queue and compute; if not, the queue,"
+            " compute and client times are null"
+        ),
     )
     image_id: str | None = Field(
         default=None,
-        description="id of the image that docker or podman ran, to tell whether its tag has moved;"
-        " null of other launchers",
+        description=(
+            "id of the image that docker or podman ran, which shows whether the tag has moved;"
+            " null for other launchers"
+        ),
     )
     round_trip_p50_ms: Number = Field(
-        description="median of 20 health requests over gRPC, one after another, before any load:"
-        " what the network and the server's front end add to every latency, ms"
+        description=(
+            "median of 20 health requests over gRPC, one after another, before any load: the time"
+            " that the network and the server's front end add to every latency, ms"
+        )
     )
     first_inference_ms: dict[str, Number] = Field(
-        description="per tenant, the very first request to the server, ms"
+        description="per tenant, latency of the very first request to the server, ms"
     )
     relative_errors: dict[str, Number] = Field(
-        description="per tenant, how far the served answers are from torch's; of a `served_model`,"
-        " how far those to the same requests lie apart; null where they change from call to call"
+        description=(
+            "per tenant, relative error of the served answers against torch; of a `served_model`,"
+            " the difference between the answers to the same requests; null if the answers change"
+            " from call to call"
+        )
     )
     computed_precisions: dict[str, str | None] = Field(
         default={},
-        description="per tenant, the numeric precision that its network was computed in, as the"
-        " runtime says where it may choose another one (OpenVINO), else as configured; null where"
-        " only the server knows",
+        description=(
+            "per tenant, the numeric precision of the computation: as the runtime reports it if"
+            " the runtime may choose (OpenVINO), else as configured; null if only the server knows"
+            " it"
+        ),
     )
     max_batch_sizes: dict[str, int] = Field(
         default={},
-        description="per tenant, images of the largest batch that its server accepts or forms:"
-        " `max_batch_size` as configured, but 1 of a network that takes no batches; of a"
-        " `served_model`, that of the server",
+        description=(
+            "per tenant, images of the largest batch that its server accepts or forms:"
+            " `max_batch_size` as configured, but 1 for a network without a batch dimension; for a"
+            " `served_model`, that of the server"
+        ),
     )
     served_models: dict[str, ServedModelRecord] = Field(
         default={},
-        description="per tenant with a `served_model`, what its server had under that `name`:"
-        " `version`, `backend`, `inputs` and `outputs` (with the shapes that were asked for),"
-        " `max_batch_size` (0: a request has no batch), `dynamic_batching`, and `config_sha256` of"
-        " its configuration. What stands in its files, a server does not tell",
+        description=(
+            "per tenant with a `served_model`, the model that its server had under that `name`:"
+            " `version`, `backend`, `inputs` and `outputs` (with the requested shapes),"
+            " `max_batch_size` (0: a request has no batch), `dynamic_batching`, and"
+            " `config_sha256` of its configuration. A server does not report the content of the"
+            " model's files"
+        ),
     )
     outcome: str = Field(
         description="ok, uncertified (no rate was certified; mostly with an estimate), predicted"
@@ -173,42 +202,56 @@ class Record(BaseModel):
     )
     unseen_p50_ms: dict[str, Number] = Field(
         default_factory=dict,
-        description="per tenant, median latency of single requests without load whose inputs the"
-        " server has not seen, ms; null where it does not answer them",
+        description=(
+            "per tenant, median latency of single requests without load whose inputs the server"
+            " has not seen, ms; null if the server answers them with an error"
+        ),
     )
     unbatched_limit_rps: dict[str, Number] = Field(
         default_factory=dict,
-        description="per tenant, requests/s that its instances can answer without batching: their"
-        " number over the service time of single requests whose inputs the server has not seen;"
-        " null of models that form batches or are ensembles, or where the server does not tell",
+        description=(
+            "per tenant, largest requests/s of its instances without batching: their number over"
+            " the service time of single requests whose inputs the server has not seen; null for"
+            " models that form batches or are ensembles, or if the server does not report the time"
+        ),
     )
     traces: dict[str, str] = Field(
         default={},
-        description="per file of recorded arrivals that the cell replays, what it was read as:"
-        " requests, how long they last, their mean rate, the column of the times and its unit",
+        description=(
+            "per replayed file of recorded arrivals, what was read: requests, duration, mean rate,"
+            " the column of the times and its unit"
+        ),
     )
     throttled: str | None = Field(
         default=None,
-        description="in how many of its periods a CPU quota stopped server and client, as text, if"
-        " that was more than 1 %; else null",
+        description=(
+            "share of its periods in which a CPU quota stopped server and client, as text, if"
+            " above 1 %; else null"
+        ),
     )
     warnings: tuple[str, ...] = Field(
         default=(),
-        description="doubts about the results, one sentence each: a phase in whose median"
-        " window a tenant answered more than 1.8 x `unbatched_limit_rps` (1.2 x, where repeated"
-        " requests are also answered 1.2 times as fast as unseen ones), a network that was computed"
-        " in another precision than was asked for, a CPU quota that stopped the server, or a tenant"
-        " with `deterministic: false`",
+        description=(
+            "doubts about the results, one sentence each: a phase in whose median window a tenant"
+            " answered more than 1.8 x `unbatched_limit_rps` (1.2 x, if repeated requests are also"
+            " answered 1.2 times as fast as unseen ones), a network that was computed in another"
+            " precision than configured, a CPU quota that stopped the server, or a tenant with"
+            " `deterministic: false`"
+        ),
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,
-        description="per tenant, the input of a request, mean over those sent in turn, bytes; with"
-        " shared memory they do not travel",
+        description=(
+            "per tenant, input bytes of a request, mean of the example requests; with shared"
+            " memory these bytes are not sent over the network"
+        ),
     )
     client_preprocess_ms: dict[str, Number] = Field(
         default_factory=dict,
-        description="per tenant with `preprocessing`, the CPU time in which the client makes the"
-        " tensors of a request out of pictures, median of 40, ms",
+        description=(
+            "per tenant with `preprocessing`, CPU time in which the client converts images into"
+            " the tensors of a request, median of 40, ms"
+        ),
     )
     errors: dict[str, dict[str, str]] = Field(
         description="per tenant, the first message of each kind of error"
@@ -254,7 +297,10 @@ class ModelRecord(BaseModel):
 
 
 class PeakRecord(Record):
-    """The result of a search; points of the load line are load factors, NaN if unknown."""
+    """The result of a search.
+
+    Points of the load line are load factors, NaN if unknown.
+    """
 
     kind: ClassVar[str] = "peak"
 
@@ -264,20 +310,28 @@ class PeakRecord(Record):
     )
     weights: tuple[int, ...] = Field(
         default=(),
-        description="per tenant, the weights of the mix that was measured, of the demand's in whole"
-        " percent; empty on other lines",
+        description=(
+            "per tenant, the weights of the measured mix, in whole percent for the mix of the"
+            " demand; empty on other lines"
+        ),
     )
     dedicated_rps: dict[str, Number] = Field(
-        description="per tenant, the dedicated peak that the load line was made from, requests/s;"
-        " empty in a dedicated cell"
+        description=(
+            "per tenant, the dedicated peak from which the load line was computed, requests/s;"
+            " empty in a dedicated cell"
+        )
     )
     estimate_scale: Number = Field(description="estimated limit, as load factor s")
     certified_scale: Number = Field(description="highest s that passed fresh windows")
-    certified_window: int = Field(description="the last of those windows; -1 if there is none")
+    certified_window: int = Field(
+        description="number of the last of those windows; -1 if there is none"
+    )
     first_failing_scale: Number = Field(description="lowest s above the certified one that failed")
     cliff: str = Field(
-        description="where latency leaps from within the SLA to far beyond it; empty where it does"
-        " not"
+        description=(
+            "cliff: where latency rises more than 20 times within 25 % of load, from within the"
+            " SLA to beyond it; empty without a cliff"
+        )
     )
     other_load: str = Field(
         default="",
@@ -300,13 +354,15 @@ class PeakRecord(Record):
     )
     model: ModelRecord = Field(
         default=ModelRecord(),
-        description="limits of a simulated queue that does the work that was seen in this cell:"
-        " `alone_rps` of each tenant alone, requests/s; `scale` of the load line, `scale_error` the"
-        " standard deviation of its logarithm where the queueing discipline is not clear, and"
-        " `utilisation` the share of its time that the server works at that scale",
+        description=(
+            "limits of a simulated queue with the service times of this cell: `alone_rps` of each"
+            " tenant alone, requests/s; `scale` of the load line; `scale_error`, the standard"
+            " deviation of its logarithm if the queueing discipline is uncertain; and"
+            " `utilisation` of the server at that scale"
+        ),
     )
     posterior_scales: tuple[float, ...] = Field(
-        description="draws from the posterior of the estimate of s"
+        description="draws from the posterior of the estimated load factor"
     )
 
     @property
@@ -315,7 +371,7 @@ class PeakRecord(Record):
 
     @property
     def has_limit(self) -> bool:
-        """Whether it found the limit of the server."""
+        """Whether the search found the limit of the server."""
         return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
     def rates_rps(self, scale: float) -> Floats:
@@ -367,15 +423,17 @@ class Ceiling(BaseModel):
     client: MeasuredClient = Field(description="the `client` part of the configuration")
     arrivals: MeasuredArrivals = Field(description="the arrivals of the study, and of the windows")
     processes: int = Field(description="client processes")
-    started_unix_ns: int = Field(description="when it began")
+    started_unix_ns: int = Field(description="when the measurement began")
     host: dict[str, Any] = Field(description="as in record.json")
     shapes: tuple[RequestShape, ...] = Field(
-        description="per size of request: its models; `closed`, the rate and the client's CPU time"
-        " at several concurrencies; `open`, the rates that were tried, downwards, each with its"
-        " send lag and whether the window was valid: the first that was is the ceiling;"
-        " `longest_lag_ms`, what the p99 of the send lag might be;"
-        " `disturbed`, the loops and rates that other processes disturbed, so that the ceiling may"
-        " be too low; empty if nothing"
+        description=(
+            "per request shape: its models; `closed`, the rate and the client's CPU time at"
+            " several concurrencies; `open`, the rates that were tried, downwards, each with its"
+            " send lag and whether the window was valid: the first valid rate is the ceiling;"
+            " `longest_lag_ms`, the largest allowed p99 of the send lag; `disturbed`, the loops"
+            " and rates that other processes disturbed, so that the ceiling may be too low; empty"
+            " if nothing"
+        )
     )
 
     @classmethod

@@ -1,9 +1,9 @@
 """Combine the repeats of a search, with their uncertainty (docs/explanation/repeats.md).
 
-A load line is searched by one cell per repeat. Its uncertainty is expressed by draws: of each
-repeat's posterior, and of the variation between repeats. Draw d of one peak goes with draw d of
-every other, so that ratios have the uncertainty of all their peaks. A repeat without a limit is
-lost. Since the others are a selection, an end of the interval is open.
+One cell per repeat searches a load line. Draws express the uncertainty: of the posterior of each
+repeat, and of the variation between repeats. Draw d of one peak is joint with draw d of every other
+peak, so that ratios have the uncertainty of all their peaks. A repeat without a limit is lost. The
+other repeats are then a selection, so an end of the interval is open.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WORST_FIRST = (
 class Quantity:
     """A positive quantity: value and draws; NaN and empty if a peak is missing.
 
-    With `open_below` nothing but 0 bounds it from below, with `open_above` nothing from above.
+    With `open_below` its interval begins at 0, with `open_above` it ends at infinity.
     """
 
     value: float
@@ -68,7 +68,7 @@ class Quantity:
         return replace(self, value=factor * self.value, draws=factor * self.draws)
 
     def dividing(self, by: float) -> Quantity:
-        """by / self."""
+        """The quantity `by` / self."""
         return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
 
     def over(self, other: Quantity) -> Quantity:
@@ -90,8 +90,8 @@ class RepeatedPeak:
     """The peak on a load line with T tenants, from all its repeats.
 
     `scale` and `rates_rps` (T,) are the means of the repeats that found a limit of the server, NaN
-    if none did; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then empty.
-    `correction` is the factor on the searched scales by what was measured in turn
+    if there are none; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then empty.
+    `correction` is the factor by which interleaved measurements correct the searched load factors
     (`results.paired`).
     """
 
@@ -123,8 +123,10 @@ class RepeatedPeak:
 
     @property
     def precision(self) -> str:
-        """The numeric precision of its networks, as computed or else as configured; several are
-        joined, and unknown ones are left out."""
+        """The numeric precision of its networks, as computed or else as configured.
+
+        Several precisions are joined, and unknown ones are left out.
+        """
         computed = self.records[0].computed_precisions
         found = (computed.get(each.name) or each.precision for each in self.task.tenants)
         return " + ".join(dict.fromkeys(filter(None, found)))
@@ -206,7 +208,10 @@ class RepeatedPeak:
 
     @property
     def mix(self) -> str:
-        """Text of the load line; weights and percentages refer to dedicated peaks."""
+        """Text of the load line.
+
+        Weights and percentages refer to dedicated peaks.
+        """
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
@@ -261,7 +266,7 @@ Dedicated = Mapping[tuple[str, str, str], RepeatedPeak]
 """Dedicated peaks by the names of server, tenant and preset."""
 
 Alone = Sequence[RepeatedPeak | None]
-"""The dedicated peaks of the tenants of a load line, in their order, where they were measured."""
+"""The dedicated peaks of the tenants of a load line, in their order; None if not measured."""
 
 
 def key(task: MeasureTask) -> tuple[str, str]:
@@ -277,12 +282,13 @@ def combine(
 ) -> RepeatedPeak:
     """Combine the repeats of one load line, with a random stream of its own.
 
-    `deviations` (draws,) are those between repeats, where more than these tell of them.
+    `deviations` (draws,) are the standard deviations between repeats, if other load lines also give
+    evidence of them.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
     if used and used[0].outcome == Outcome.PREDICTED:
-        used = used[:1]  # of the others the same is predicted
+        used = used[:1]  # predicted repeats of a line are all equal
     if not used:
         unknown = np.full(len(task.tenants), np.nan)
         return RepeatedPeak(
@@ -335,10 +341,10 @@ def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
 
 
 def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.0) -> Quantity:
-    """sum(r_i / C_i) at the limit; each C_i is corrected for the speed of the host.
+    """Return sum(r_i / C_i) at the limit; each C_i is corrected for the speed of the host.
 
-    Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
-    is seen in both. `weights` multiply each tenant's part of the sum.
+    Hosts change their speed from one cell to the next. The saturation probes of a tenant alone
+    measure the speed in both cells. `weights` multiply each tenant's part of the sum.
     """
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
@@ -355,8 +361,11 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
 
 def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
-    """Dedicated peaks of the loaded tenants at the speed of their own servers: requests/s, shape
-    (loaded,), and draws, (draws, loaded). All must be known."""
+    """Return the dedicated peaks of the loaded tenants at the speed of their own servers:
+    requests/s, shape (loaded,), and draws, (draws, loaded).
+
+    All peaks must be known.
+    """
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
     rates = np.array([each.rates_rps[0] for each in known])
@@ -370,10 +379,10 @@ def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
 
 
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Factor of each dedicated peak at that speed.
+    """Return the factor of each dedicated peak at the speed of the host in this cell.
 
     The factor follows from the limits of the same simulated queue with the service times of both
-    cells; if one is unknown, from their speeds.
+    cells. If one of the limits is unknown, it follows from the speeds.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

@@ -15,9 +15,9 @@ from perseus.results.repeats import Quantity
 class Saving:
     """The saving of one shared line over dedicated servers of the same hardware and price.
 
-    `fractional` is 1 - 1 / sum(r_i / C_i), with its interval, the chance that it is above 0 (NaN
-    where an end of the interval is open), and the interval that holds for all `compared` lines of
-    the scenario at once.
+    `fractional` is 1 - 1 / sum(r_i / C_i) with its interval. `probability` is that of a saving
+    above 0 (NaN if an end of the interval is open). `simultaneous` is the interval that holds for
+    all `compared` lines of the scenario at once.
     """
 
     fractional: Interval
@@ -27,10 +27,10 @@ class Saving:
 
 
 def savings(ratios: Sequence[Quantity]) -> list[Saving]:
-    """The saving of each shared line of one scenario, from their sharing ratios; NaN if a peak is
-    missing.
+    """Return the saving of each shared line of one scenario, from their sharing ratios; NaN if a
+    peak is missing.
 
-    Looking at several lines and choosing the best favours chance; `simultaneous` corrects for it.
+    The best of several lines is biased upwards by chance; `simultaneous` corrects for it.
     """
     known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
@@ -38,11 +38,11 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """The tail probability at which percentile intervals hold for all lines at once.
+    """Return the tail probability at which percentile intervals hold for all lines at once.
 
     `draws` has shape (lines, draws). A share CONFIDENCE of the joint draws lies between the
-    quantiles `tail` and 1 - `tail` of every line (balanced simultaneous confidence sets: Beran,
-    J. Am. Stat. Assoc. 83, 1988). With one line it is that of the ordinary interval.
+    quantiles `tail` and 1 - `tail` of every line (balanced simultaneous confidence sets: Beran, J.
+    Am. Stat. Assoc. 83, 1988). For one line, the result is the tail of the ordinary interval.
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
     tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)

@@ -1,9 +1,9 @@
-"""Throughput over the requests in flight, and its knee (docs/explanation/closed-loops.md).
+"""Fit throughput over the requests in flight, and find its knee (docs/explanation/closed-loops.md).
 
-Two laws are fitted to the levels of a closed loop. Both begin as a straight line, what one request
-in flight gets times their number, and know a throughput that more of them do not raise. The knee is
-where the two meet: N* = R/D of operational analysis (Denning and Buzen, ACM Computing Surveys
-10(3), 1978), R what a request takes alone, and D what the bottleneck spends on it.
+Two laws are fitted to the levels of a closed loop. Both have two asymptotes: a straight line, on
+which each request in flight adds the throughput of one, and a largest throughput. The knee is the
+intersection: N* = R/D of operational analysis (Denning and Buzen, ACM Computing Surveys 10(3),
+1978), where R is the time of a request alone, and D its service time at the bottleneck.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from scipy import special
 from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
 FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
-"""Levels for the queueing network, which has two parameters, and for a choice between both laws."""
+"""Least number of levels for the queueing network, which has two parameters, and for a choice
+between both laws."""
 
 BEYOND = 8.0
-"""How far beyond the highest level knees are looked for."""
+"""Largest knee that is tried, as a multiple of the highest level."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
-"""Values that are tried of each parameter, and how often, each time closer to the best."""
+"""Number of values that are tried for each parameter, and number of passes, each closer to the
+best value."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
-    """Throughput as multiples of that of one request, shape (points, levels).
+    """Return throughput as multiples of that of one request, shape (points, levels).
 
-    Of a closed network with one queueing station, whose demand is D, and delays for the rest of R
-    (the machine-repairman model): X(N) = (1 - B(N, R/D - 1)) / D, B Erlang's loss formula, which
-    is what exact mean-value analysis finds (Lazowska et al., Quantitative System Performance, 1984,
-    chapter 6). It has no `kappa`.
+    The law is a closed network with one queueing station, whose demand is D, and a delay for the
+    rest of R (the machine-repairman model): X(N) = (1 - B(N, R/D - 1)) / D, with Erlang's loss
+    formula B. Exact mean-value analysis gives the same (Lazowska et al., Quantitative System
+    Performance, 1984, chapter 6). The law has no `kappa`.
     """
     load, lost, found = knee - 1, np.ones_like(knee), []
     for n in range(1, max(in_flight) + 1):
@@ -44,10 +46,12 @@ def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
 
 
 def universal(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
-    """The same by the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007).
+    """Return the same by the Universal Scalability Law (Gunther, Guerrilla Capacity Planning,
+    2007).
 
-    X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)). The contention sigma is 1 / knee: there
-    the linear bound meets Amdahl's asymptote. The coherency kappa makes throughput fall in the end.
+    X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)). The contention sigma is 1 / knee, where
+    the linear bound meets Amdahl's asymptote. With the coherency kappa, throughput falls in the
+    end.
     """
     n, sigma = np.asarray(in_flight, float), 1 / knee[:, None]
     return np.asarray(n / (1 + sigma * (n - 1) + kappa[:, None] * n * (n - 1)))
@@ -60,12 +64,12 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law fitted to `levels` concurrencies, with 95 % intervals; infinite ends bound nothing.
+    """A law fitted to `levels` concurrencies, with 95 % intervals; an infinite end is no bound.
 
-    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the limit
-    for many requests in flight, 1/D (never reached with `kappa`). `highest` is the number of
-    requests in flight beyond which throughput falls, infinite without `kappa`. `error` is the
-    root mean square of the relative deviations.
+    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the limit for
+    many requests in flight, 1/D (never reached with `kappa`). `highest` is the number of requests
+    in flight beyond which throughput falls, infinite without `kappa`. `error` is the root mean
+    square of the relative deviations.
     """
 
     law: str
@@ -83,7 +87,8 @@ class Fit:
 
     @property
     def knee_rps(self) -> float:
-        """The fitted throughput at the knee, with a whole number in flight; NaN if endless."""
+        """The fitted throughput at the knee, with a whole number in flight; NaN if the knee is
+        infinite."""
         if np.isinf(self.knee.value):
             return np.nan
         knee, kappa = self.knee.value, self.kappa.value
@@ -99,11 +104,11 @@ def throughput_rps(
 
 
 def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
-    """The law that fits these ascending levels best; None if there are too few levels.
+    """Return the law that fits these ascending levels best; None if there are too few levels.
 
-    By Akaike's criterion, corrected for few values, with the variance as one of the parameters
-    (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). Of the universal law it is
-    defined from six levels on; fewer have the queueing network.
+    Uses Akaike's criterion, corrected for few values, with the variance as one of the parameters
+    (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). For the universal law, the
+    criterion needs at least six levels; with fewer, the queueing network is used.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -122,10 +127,10 @@ def _criterion(fit: Fit, parameters: int) -> float:
 
 
 def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
-    """Least squares of the logarithms over a grid, which is refined around the best points.
+    """Fit the logarithms by least squares over a grid, which is refined around the best points.
 
-    The throughput of one request is free. Intervals are those of the profile: as wide as so few
-    levels leave them, and open where they reach the end of the grid.
+    The throughput of one request is free. Intervals are profile intervals, open if they reach the
+    end of the grid.
     """
     highest = max(in_flight)
     knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
@@ -141,9 +146,10 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
 class _Region:
     """Grid points whose sum of squares is not significantly larger than the least.
 
-    By F (Bates and Watts, Nonlinear Regression Analysis, 1988, section 6.1). Of each its knee and
-    kappa, the logarithm of the throughput of one request that is best there, and by how much that
-    may be off: all of shape (points,). `best` is the point with the least, which leaves `error`.
+    Significance is by the F distribution (Bates and Watts, Nonlinear Regression Analysis, 1988,
+    section 6.1). `knee` and `kappa` are the parameters of the points, `single` the best logarithm
+    of the throughput of one request there, and `off` its possible error: all of shape (points,).
+    `best` is the index of the point with the least sum, and `error` the remaining error there.
     """
 
     knee: Floats
@@ -155,7 +161,9 @@ class _Region:
     error: float
 
     def fit(self, law: str, farthest: float) -> Fit:
-        knee = np.where(self.knee < farthest, self.knee, np.inf)  # there it may be anywhere
+        knee = np.where(
+            self.knee < farthest, self.knee, np.inf
+        )  # at the end of the grid the knee has no upper bound
         falls, single_rps = self.kappa > 0, np.exp(self.single)
         highest = np.sqrt((1 - 1 / self.knee) / np.where(falls, self.kappa, 1))
         return Fit(
@@ -197,13 +205,13 @@ def _region(
 
 
 def _around(axis: Floats, inside: Floats) -> Floats:
-    """The same number of values of a parameter, in a narrower range around those inside; 0
-    stays."""
+    """Return the same number of values of a parameter, in a narrower range around those inside; 0
+    remains."""
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):
         return axis
     first, last = np.searchsorted(above, [found.min(), found.max()])
     low, high = above[max(first - 1, 0)], above[min(last + 1, len(above) - 1)]
     finer = np.geomspace(low, high, len(above))
-    finer[-1] = high  # exactly: the end of the grid is known by it
+    finer[-1] = high  # exact, since `fit` compares with the end of the grid
     return np.append(axis[axis == 0], finer)

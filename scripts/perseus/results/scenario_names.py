@@ -23,7 +23,7 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
     """The table with the scenario after these mixes, if its rows are load lines."""
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
-    if "grid" in frame:  # whose rows are settings of one question
+    if "grid" in frame:  # its rows are settings of one question
         return frame
     named = [
         with_scenario(mix, server, scenario) if mix in mixes else mix
@@ -35,6 +35,6 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
 
 
 def with_scenario(text: str, server: str, scenario: str) -> str:
-    """The text of a load line with its scenario, unless it already ends with it."""
+    """Return the text of a load line with its scenario, unless the text already ends with it."""
     name = f" ({scenario.removeprefix(f'{server}.')})"
     return text if text.endswith(name) else text + name

@@ -20,7 +20,7 @@ from perseus.host import parquet
 from perseus.host.parquet import REAL, WHOLE
 
 TOLERANCE: Final = 1e-6
-"""Relative: what solvers and rounding may leave of an equation."""
+"""Relative tolerance of equations, for the errors of solvers and rounding."""
 
 _MOST: Final = {"share": 1.0, "%": 100.0}
 """Largest value by unit."""
@@ -28,8 +28,11 @@ _MOST: Final = {"share": 1.0, "%": 100.0}
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. Numbers lie from `least` to `most`. Texts are one of `choices`, or any
-    text if there are no choices. Values may be missing only with `null`."""
+    """A column of a table.
+
+    Numbers lie from `least` to `most`. Texts are one of `choices`, or any text if there are no
+    choices. Values may be missing only with `null`.
+    """
 
     name: str
     kind: pa.DataType
@@ -88,8 +91,10 @@ def column(
 
 @dataclass(frozen=True)
 class Relation:
-    """A rule for each row in which no `columns` is null: `what` is a formula or a sentence. With
-    `null` it holds in all rows. `test` gets the columns in their order, numbers as floats."""
+    """A rule for each row in which no column of `columns` is null; with `null`, for all rows.
+
+    `what` is a formula or a sentence. `test` gets the columns in their order, numbers as floats.
+    """
 
     what: str
     columns: tuple[str, ...]
@@ -98,12 +103,12 @@ class Relation:
 
 
 def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
-    """A rule between the columns that the parameters of `test` name."""
+    """Define a rule between the columns that the parameters of `test` name."""
     return Relation(what, tuple(inspect.signature(test).parameters), test, null)
 
 
 def ascending(*names: str) -> Relation:
-    """A rule that columns ascend, such as a value between the ends of its interval."""
+    """Define the rule that columns ascend, such as a value between the ends of its interval."""
 
     def test(*values: Any) -> Any:
         return np.all([(a <= b) | close(a, b) for a, b in pairwise(values)], axis=0)

@@ -19,7 +19,8 @@ from perseus.results.records import Number
 from perseus.results.repeats import DRAWS, Quantity
 
 Pair = tuple[str, str]
-"""The tenant that is slowed down, and the one beside it; twice the same where it is alone."""
+"""The tenant whose slowdown is measured, and the tenant beside it; twice the same tenant for
+A/A."""
 
 
 class Ends(BaseModel):
@@ -35,7 +36,7 @@ class Ends(BaseModel):
 
 
 class Seen(BaseModel):
-    """A tenant in one window; `verdict` is that on its SLA."""
+    """A tenant in one window; `verdict` is the verdict on its SLA."""
 
     requests: int
     completed_ratio: float
@@ -86,8 +87,11 @@ class SlowdownComparison:
 
     @property
     def of_p95s(self) -> Interval:
-        """The ratio of the p95s; if few requests leave a p95 open above, that end is as far as
-        the other."""
+        """The ratio of the p95s.
+
+        If too few requests leave a p95 without an upper bound, the upper end is taken as far away
+        as the lower end.
+        """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
     @property
@@ -102,7 +106,7 @@ class SlowdownComparison:
         short = [step for step in steps if step.seen[tenant].completed_ratio < ANSWERED]
         if not short:
             return Outcome.OK, ""
-        # That the server does not keep up with a pair, only a window of the pair can tell.
+        # Only a window of the pair shows that the server does not keep up with the pair.
         telling = steps if self.is_aa else (self.shared_step,)
         is_too_much = all(step in short for step in telling)
         ended = "; ".join(
@@ -114,7 +118,7 @@ class SlowdownComparison:
 
 
 def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
-    """Comparisons of each two consecutive steps with a common tenant."""
+    """Yield the comparisons of each two consecutive steps with a common tenant."""
     for first, second in pairwise(steps):
         for tenant in first.tenants:
             if tenant in second.tenants:
@@ -124,9 +128,9 @@ def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
 
 
 def ratio(shared: Interval, alone: Interval) -> Interval:
-    """shared / alone; the ends combine both intervals on a logarithmic scale.
+    """Return shared / alone, with both intervals combined on a logarithmic scale.
 
-    The two windows are independent, so that the squares of their logarithmic errors add up.
+    The two windows are independent, so the squares of their logarithmic errors add up.
     """
     ends = np.array([[each.low, each.value, each.high] for each in (shared, alone)])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,11 +151,11 @@ def closed(found: Interval) -> Interval:
 def of_rounds(
     ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
 ) -> dict[Pair, Quantity]:
-    """The geometric mean of each ratio over its rounds, at least one.
+    """Return the geometric mean of each ratio over its rounds, at least one.
 
-    Rounds differ by more than their windows tell. The size is a deviation of its own, as between
-    repeats, which all ratios share. Nothing bounds the mean of one that an end is open of in any
-    round.
+    Ratios differ between rounds by more than the errors of their windows. The additional standard
+    deviation is common to all ratios, as between repeats. If an end of a ratio is open in one
+    round, that end of the mean is open.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -161,8 +165,8 @@ def of_rounds(
 
 @dataclass(frozen=True)
 class _Rounds:
-    """A ratio in R rounds: logarithms, shape (R,), and their standard errors below and above,
-    shape (R, 2)."""
+    """A ratio in R rounds: logarithms, shape (R,), and their standard errors below and above, shape
+    (R, 2)."""
 
     logs: Floats
     errors: Floats

@@ -36,8 +36,10 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The records of all cells, the client's ceilings, and the exports of surveyed models; the
-    rest is read when needed."""
+    """The records of all cells, the client's ceilings, and the exports of surveyed models.
+
+    Other files are read when needed.
+    """
 
     task: TablesTask
     records: tuple[Row, ...]
@@ -52,8 +54,8 @@ class StudyResults:
         ceilings: Sequence[Path],
         exports: Sequence[Path] = (),
     ) -> Self:
-        """Read folders of raw results, files of ceilings, and the records of exports, which are
-        in folders named after their models."""
+        """Read folders of raw results, files of ceilings, and the records of exports, whose folders
+        are named after their models."""
         return cls(
             task,
             tuple(map(plain_record, cells)),
@@ -76,7 +78,7 @@ class StudyResults:
 
     @cached_property
     def certified_windows(self) -> dict[Path, list[Row]]:
-        """Certification windows by folder of each search, as `windows.certified` reads them."""
+        """Certification windows by folder of each search, as `windows.certified` returns them."""
         return windows.certified(self.searches)
 
     @cached_property
@@ -94,7 +96,7 @@ class StudyResults:
 
     @cached_property
     def operating_points(self) -> tuple[OperatingPoint, ...]:
-        """Operating points, from which fleets are made."""
+        """Operating points, the input of the fleet plans."""
         return operating_points(list(self.peaks.values()), self.task.prices)
 
     @cached_property

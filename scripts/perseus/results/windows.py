@@ -15,7 +15,7 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """By folder, the last certification window and the windows of each tenant alone, in the
+    """Return, by folder, the last certification window and the windows of each tenant alone, in the
     order of the file; empty if no rate was certified."""
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:
@@ -31,8 +31,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 
 
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """By folder, tenant, requests and start_ns of the saturation probes, in the order of the
-    file."""
+    """Return, by folder, tenant, requests and start_ns of the saturation probes, in the order of
+    the file."""
 
     def wanted(windows: pa.Table, _: PeakRecord) -> pa.ChunkedArray:
         return pc.equal(windows["phase"], Phase.PROBE)
@@ -48,9 +48,9 @@ def _read(
     wanted: Callable[[pa.Table, PeakRecord], pa.ChunkedArray],
     columns: Sequence[str],
 ) -> list[Row]:
-    """These rows of the attempt that counts; None for a column that the file lacks.
+    """Read these rows of the attempt that counts; None for a column that the file lacks.
 
-    A dataset, or read_table, takes half as long again for so small a file.
+    For such a small file, `pyarrow.dataset` and `read_table` take half as long again.
     """
     with pq.ParquetFile(record.folder / "windows.parquet") as file:
         windows = file.read([*columns, "attempt", "phase"], use_threads=False)

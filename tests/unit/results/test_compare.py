@@ -537,7 +537,7 @@ def test_records_of_another_version_are_left_aside(studies, tmp_path):
     assert source.records == () and "another version" in source.without_records
     assert compare(source, read_source(studies["same"]), draws=200).judged
     path.unlink()
-    assert read_source(folder).without_records == "it has not all of its records"
+    assert read_source(folder).without_records == "some of its records are missing"
 
 
 def refused(**asked):
@@ -645,7 +645,7 @@ def test_an_archive_with_two_studies_or_with_a_link_is_refused(studies, tmp_path
     (tmp_path / "link").symlink_to("/etc")
     with tarfile.open(path, "w:gz") as packed:
         packed.add(tmp_path / "link", "base/link")
-    assert "no ordinary file" in refused(base=path, new=studies["base"])
+    assert "not a regular file" in refused(base=path, new=studies["base"])
 
 
 # --- a gate

@@ -233,7 +233,7 @@ def test_a_bound_on_the_loss_of_accuracy_is_kept():
     assert set(recommendations["setting"]) == {"runtime onnxruntime"}
     assert (recommendations["excluded"] == 1).all()
     broken = rows[rows["runtime"] == "openvino"]
-    assert set(broken["excluded"]) == {"relative_error is 0.8, and may be 0.1 at most"}
+    assert set(broken["excluded"]) == {"relative_error is 0.8, and the bound is 0.1"}
     assert broken["rank"].isna().all() and broken["on_front"].isna().all()
     assert broken["usd_per_million_inferences"].notna().all() and (broken["cost_ratio"] < 1).all()
     _, free = found(made, at_most={"relative_error": 0.8})
@@ -257,7 +257,7 @@ def test_a_bound_on_what_was_not_measured_is_not_kept():
     )
     assert set(recommendations["verdict"]) == {"none"} and recommendations["setting"].isna().all()
     assert (
-        "joules_per_inference was not measured, and may be 5 at most"
+        "joules_per_inference was not measured, and the bound is 5"
         in (recommendations["recommendation"].iloc[0])
     )
 
@@ -325,7 +325,7 @@ def test_a_server_without_the_first_price_is_not_recommended():
     made = synthetic_files.tables_of(synthetic.grid_records(truth=SURE), task)
     recommendations = made["recommendations"].to_pandas()
     assert set(recommendations["setting"]) == {"runtime onnxruntime"}
-    assert "its cost is not known" in set(made["grid"].to_pandas()["excluded"])
+    assert "its cost is unknown" in set(made["grid"].to_pandas()["excluded"])
 
 
 def test_without_a_grid_the_tables_are_empty():

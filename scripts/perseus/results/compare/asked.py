@@ -11,7 +11,7 @@ from perseus.results.compare.source import CompareError, Source, read_source
 from perseus.study.tasks.compare import CompareTask
 
 KEYS: Final = ("base", "new", "out")
-"""Keys of the command line that are none of a study."""
+"""Keys of the command line that do not belong to a study."""
 
 USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
@@ -24,7 +24,7 @@ def compare_task(asked: Mapping[str, Any]) -> CompareTask:
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
     base, new = read.get("base"), read.get("new")
     if base and new and base.digest == new.digest:
-        problems.append("base and new are the same results: measure again, or name others")
+        problems.append("base and new are the same results: measure again, or name other results")
     out = asked.get("out") or f"results/compare/{_name(paths['base'])}-{_name(paths['new'])}"
     expanded = _expanded("out", str(out), problems)
     out = str(expanded or out)

@@ -1,8 +1,8 @@
 """The noise of the host: differences between two measurements of the same configuration.
 
-How far repeats of the same lie apart is the host's, and few repeats of one load line hardly
-tell. Therefore all repeated load lines of a server in both studies are evidence together, and so
-are those of similar servers (docs/explanation/comparison.md).
+The scatter between repeats is a property of the host, and the few repeats of one load line hardly
+determine it. Therefore the estimate for a server pools all repeated load lines of the server in
+both studies, and those of similar servers (docs/explanation/comparison.md).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class HostNoise:
     """The noise of both studies together.
 
     `deviations` are, by server, draws (draws,) of the standard deviation of the logarithm between
-    repeats, and `known_from` says what tells of it. `floors` are the noise floors of single cells
-    by server, where an experiment `aa` measured them: the highest of both studies.
+    repeats; `known_from` names their evidence. `floors` are the noise floors of single cells by
+    server, from an experiment `aa`: the higher one of the two studies.
     """
 
     deviations: dict[str, Floats]
@@ -45,10 +45,10 @@ class HostNoise:
 
 
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
-    """Estimate the noise from repeats, else from the restarted servers of `aa`, which are closer in
-    time.
+    """Estimate the noise from repeats, or else from the restarted servers of `aa`, which are closer
+    in time.
 
-    Without either, the noise follows from its prior, which comes from real hosts.
+    Without either, the noise is drawn from its prior, which comes from real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -71,8 +71,10 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
-    """Load lines with at least two measured repeats, with their servers; predictions do not
-    count."""
+    """Return load lines with at least two measured repeats, and their servers.
+
+    Predicted repeats do not count.
+    """
     found: dict[tuple[str, str, str], list[Floats]] = {}
     for record in source.records:
         if record.has_limit and record.outcome != Outcome.PREDICTED:

@@ -35,16 +35,17 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
 
 
 def simultaneous_reach(logs: Iterable[Floats]) -> float:
-    """Standard deviations that intervals need in order to hold simultaneously; NaN without rows.
+    """Return how many standard deviations wide intervals must be to hold simultaneously; NaN
+    without rows.
 
-    `logs` are joint draws of each row, shape (draws,). It is the 95 % quantile of the largest
-    deviation of a draw in any row, each in standard deviations of its row: the single-step max-t
-    method (Westfall and Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz
-    and Westfall, Biometrical Journal 50, 2008, section 3). Rows that go together, as a peak and its
-    cost, count about once; independent ones cost what Bonferroni's correction does.
+    `logs` are joint draws of each row, shape (draws,). The result is the 95 % quantile, over the
+    draws, of the largest standardised deviation of any row: the single-step max-t method (Westfall
+    and Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall,
+    Biometrical Journal 50, 2008, section 3). Correlated rows, such as a peak and its cost, count
+    about once; for independent rows the method equals Bonferroni's correction.
     """
     largest: Floats | None = None
-    for row in logs:  # one after another: those of 4,000 rows at once take a third of a gigabyte
+    for row in logs:  # row by row: all 4,000 rows at once take a third of a gigabyte
         away = np.abs(_standardised(row))
         largest = away if largest is None else np.maximum(largest, away)
     return np.nan if largest is None else float(np.quantile(largest, CONFIDENCE))
@@ -70,6 +71,8 @@ def _judged(pair: ComparedPair, reach: float) -> Judged:
 def _verdict(pair: ComparedPair, found: Interval) -> str:
     if found.low <= 1 <= found.high:
         return SAME
-    if abs(np.log(found.value)) <= np.log1p(pair.floor):  # not so where it is not known
+    if abs(np.log(found.value)) <= np.log1p(
+        pair.floor
+    ):  # a comparison with an unknown noise floor is False
         return SAME
     return BETTER if (found.low > 1) == HIGHER_IS_BETTER[pair.metric] else WORSE

@@ -27,18 +27,19 @@ from perseus.results.repeats import (
 )
 
 LineKey = tuple[str, str, str]
-"""Scenario (server and tenants), load line and preset: what is paired."""
+"""Key by which load lines are paired: scenario (server and tenants), load line and preset."""
 
 Fact = tuple[str, str]
-"""The text for a difference, and a condition: facts are compared only if the condition is equal."""
+"""The name of a setting, and a condition. Two settings are compared only if their conditions are
+equal."""
 
 
 @dataclass(frozen=True)
 class ComparedLine:
     """One load line: its rows of the tables `peaks`, `tenants` and `costs`.
 
-    `peak` has the draws of its repeats, and `alone` the dedicated peaks of its tenants; without
-    records `peak` is None. `facts` must be equal in what is compared.
+    `peak` has the draws of its repeats, `alone` the dedicated peaks of its tenants. Without
+    records, `peak` is None. Two lines are comparable if their `facts` are equal.
     """
 
     row: Mapping[Any, Any]
@@ -59,7 +60,7 @@ class ComparedLine:
 
     @property
     def why_unknown(self) -> str:
-        """Why its peak has no estimate; empty if it has one."""
+        """Why the peak has no estimate; empty if it has one."""
         if self.row["estimate_rps"] is not None and np.isfinite(self.row["estimate_rps"]):
             return ""
         return f"{self.row['verdict']}: {self.row['reason']}".replace("_", " ").rstrip(": ")
@@ -67,14 +68,16 @@ class ComparedLine:
     def total_rps(
         self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise
     ) -> Quantity:
-        """Its weighted total rate, as draws; from the table if there are no records."""
+        """The weighted total rate, as draws; taken from the table if there are no records."""
         if self.peak is not None:
             return self.peak.total(weights)
         return self._of_table(("estimate_rps", "ci_low_rps", "ci_high_rps"), rng, noise, cells=1)
 
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
-        """Its sharing ratio, as draws. Its dedicated peaks count as one cell, since their errors
-        may be correlated."""
+        """The sharing ratio, as draws.
+
+        The dedicated peaks count as one cell, since their errors may be correlated.
+        """
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
         names = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
@@ -83,8 +86,10 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """A quantity of the table that rests on this many cells. The interval of a single repeat
-        excludes the variation between repeats."""
+        """Return a quantity of the table that rests on this many cells.
+
+        The interval of a single repeat excludes the variation between repeats.
+        """
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
         if self.repeats == 1:
@@ -96,9 +101,10 @@ class ComparedLine:
 def of_interval(
     found: Interval, rng: np.random.Generator, draws: int, more: Floats | float = 0.0
 ) -> Quantity:
-    """A quantity of which only the interval is known: each side is normal on a logarithmic scale.
+    """Return a quantity of which only the interval is known, normal on each side on a logarithmic
+    scale.
 
-    `more` (draws,) is added to the logarithm. An open end is as far away as the other.
+    `more` (draws,) is added to the logarithm. An open end is taken as far away as the other end.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -115,8 +121,10 @@ def of_interval(
 
 
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
-    """All load lines of a study. The two studies use different seeds: with the same stream,
-    their errors would cancel."""
+    """Return all load lines of a study.
+
+    The two studies need different seeds: with the same random stream, their errors would cancel.
+    """
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
         of_server = [record for record in source.records if record.task.server.name == server]
@@ -159,7 +167,7 @@ def _facts(
         ("another SLA", ""),
         ", ".join(f"p{t['sla_percentile']:g} <= {t['sla_ms']:g} ms" for t in each),
     )
-    # A server that was not started has told no size.
+    # Without a start of the server, the sizes are unknown.
     if all(pd.notna(t["request_bytes"]) for t in each):
         yield ("another input", ""), ", ".join(_input(t) for t in each)
     preprocessed = (f"{t['tenant']}: {t['preprocessing'] or 'none'}" for t in each)
@@ -170,7 +178,7 @@ def _facts(
         yield ("other inputs of models", ""), str(inputs)
         named = ("architecture", "weights", "seed", "source_sha256")
         yield ("other weights of models", ""), str([_told(check, *named) for check in checks])
-        # The same weights are another file where other versions exported them.
+        # Different versions export the same weights into different files.
         versions = str([check.get("versions") for check in checks])
         hashes = [str(check.get("sha256"))[:12] for check in checks]
         yield ("other weights of models", versions), ", ".join(hashes)

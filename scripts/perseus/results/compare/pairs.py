@@ -24,8 +24,9 @@ UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "US
 HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
 
 RATES_ALIKE: Final = 0.05
-"""Latencies at rates that differ by more are not compared: a p95 rises several times as fast as the
-rate, so that the rates would tell, and not the servers."""
+"""Largest relative difference of the rates at which latencies are compared. A p95 rises several
+times as fast as the rate, so beyond this the rates would explain the difference, not the
+servers."""
 
 OTHER_RATES: Final = "at other rates"
 
@@ -34,9 +35,9 @@ OTHER_RATES: Final = "at other rates"
 class ComparedPair:
     """The same quantity in both studies, with joint draws.
 
-    `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN where it is not
-    known). `why_not` says why they are not compared, and is empty where they are. `lost` says what
-    became of a limit that the base has, where the new server has none.
+    `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN if unknown).
+    `why_not` says why the pair is not comparable, and is empty if it is. `lost` says why the new
+    server has no limit although the base has one.
     """
 
     metric: str
@@ -102,10 +103,11 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """The peaks of both in the proportion of the base, since directions of mixes differ.
+    """Return the peaks of both studies in the proportion of the base, since directions of mixes
+    differ.
 
-    A request of tenant i counts as 1 / its dedicated peak in base, so that a mix whose dedicated
-    peaks were found higher by chance is not more for it; the sum is scaled to the rate of base.
+    A request of tenant i counts as 1 / its dedicated peak in the base, so that errors of the
+    dedicated peaks do not change the total. The sum is scaled to the rate of the base.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -125,8 +127,10 @@ def _peak(
 
 
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
-    """Where the peak was predicted: predictions rest on other load lines, which are compared
-    themselves."""
+    """Say in which studies the peak was predicted.
+
+    A prediction is not compared, since it rests on other load lines, which are compared themselves.
+    """
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
     return f"predicted, not measured, in {' and '.join(told)}" if told else ""

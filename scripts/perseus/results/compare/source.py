@@ -40,13 +40,13 @@ NEEDED: Final = {
     ),
     "aa": ("server", "cell", "windows", "answered_rps", "low_rps", "high_rps", "noise_floor"),
 }
-"""Tables that are read, and their columns that must be there."""
+"""Tables that are read, and the columns that they must have."""
 
 FINITE: Final = (
     *("rate_rps", "request_bytes", "sla_percentile", "sla_ms", "usd_per_hour"),
     *("answered_rps", "noise_floor"),
 )
-"""Columns of theirs without infinity."""
+"""Columns that must be finite."""
 
 MAX_ROWS: Final = 1_000_000
 """Largest number of rows of a table, since a file may unpack to more than its size suggests."""
@@ -76,8 +76,8 @@ class CompareError(ValueError):
 class Source:
     """The results of one study.
 
-    `records` are those of the searches that its tables are made of; none where they are missing or
-    of another version, as `without_records` says. `checks` are what the exports said of each model.
+    `records` are those of the searches behind its tables; none if they are missing or of another
+    version, as `without_records` says. `checks` are the checks of each model's export.
     """
 
     where: str
@@ -142,8 +142,8 @@ def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFra
             table = _table(files[file])
             if missing := [column for column in columns if column not in table.column_names]:
                 problems.append(
-                    f"{file} is of another version of Perseus, without {', '.join(missing)}:"
-                    " make its tables anew with this one (snakemake tables)"
+                    f"{file} is of another version of Perseus, without {', '.join(missing)}: make"
+                    " its tables again with this version (snakemake tables)"
                 )
             elif name == "peaks" and not table.num_rows:
                 problems.append(f"{file} has no rows: nothing was measured")
@@ -206,7 +206,7 @@ def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str
         except (ValidationError, ValueError, TypeError, RecursionError):
             return (), "its records are of another version of Perseus"
     missing = cells - {str(record.folder) for record in found}
-    return ((), "it has not all of its records") if missing else (tuple(found), "")
+    return ((), "some of its records are missing") if missing else (tuple(found), "")
 
 
 def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -224,5 +224,5 @@ def _digest(files: Files) -> str:
     """A digest of all files that were read."""
     names = sorted(files)
     each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
-    # Names of files need be no Unicode.
+    # Names of files need not be Unicode.
     return hashlib.sha256("".join(each).encode(errors="surrogatepass")).hexdigest()

@@ -45,14 +45,18 @@ SCHEMA = Schema(
         column("mix", TEXT, "", "text of the load line"),
         column("tenant", TEXT, "", "of a p95; else empty"),
         column("pricing", TEXT, "", "of a cost; else empty"),
-        column("unit", TEXT, "", "of base and new", choices=dict.fromkeys(UNITS.values())),
+        column("unit", TEXT, "",
+            "of the value in the base and in the new"
+            " results", choices=dict.fromkeys(UNITS.values())),
         column("better_is", TEXT, "", "which way", choices=("higher", "lower")),
         column("base", REAL, "", "value in the base", least=0),
-        column("base_low", REAL, "", "base: lower end of its 95 % interval, by the noise of both",
+        column("base_low", REAL, "",
+            "base: lower end of its 95 % interval, from the noise of both studies",
                least=0),
         column("base_high", REAL, "", "base: upper end", least=0),
-        column("new", REAL, "", "value in the new results; peaks and costs in the proportion of the"
-               " mix that the base has", least=0),
+        column("new", REAL, "",
+            "value in the new results; for peaks and costs, in the proportion of the mix"
+            " in the base", least=0),
         column("new_low", REAL, "", "new: lower end of its 95 % interval", least=0),
         column("new_high", REAL, "", "new: upper end", least=0),
         column("ratio", REAL, "", "new / base", least=0),
@@ -62,12 +66,14 @@ SCHEMA = Schema(
         column("simultaneous_low", REAL, "", "ratio: lower end of the 95 % interval that holds for"
                " all rows at once (docs/explanation/comparison.md)", least=0),
         column("simultaneous_high", REAL, "", "its upper end", least=0),
-        column("noise_floor", REAL, "share", "difference that chance exceeds in 5 % of pairs of so"
-               " many repeats, by the experiment aa; null where neither study has one", most=inf),
+        column("noise_floor", REAL, "share",
+            "difference that chance exceeds in 5 % of pairs with as many repeats, from"
+            " the experiment aa; null if neither study has one", most=inf),
         column("base_repeats", WHOLE, "", "repeats behind the value of the base"),
         column("new_repeats", WHOLE, "", "repeats behind the new value"),
         column("compared", WHOLE, "", "rows that the simultaneous intervals cover"),
-        column("verdict", TEXT, "", "no difference: none is shown", choices=VERDICTS),
+        column("verdict", TEXT, "",
+            "better, worse or no difference (the data show none)", choices=VERDICTS),
         column("reason", TEXT, "", "why the pair is not comparable"),
         column("lost", TEXT, "", "of a peak: why the new server has no limit although the base"
                " has one; else empty"),

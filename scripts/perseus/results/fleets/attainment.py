@@ -1,9 +1,10 @@
-"""Simulate a fleet under its demand: does it keep the SLAs?
+"""Simulate a fleet under its demand, and compute the share of requests within the SLAs.
 
-Each server is a first-come first-served queue for all its tenants, whose work is what the busy
-server was seen to take for a request of each tenant alone (docs/explanation/fleets.md): another
-way to the same answer than the searched limits, on which the fleet rests. Service times are
-corrected to the speed of the host in the dedicated cells, like the loads of the plan.
+Each server is a first-come first-served queue for all its tenants. The service time of a request is
+the time that the busy server took for a request of the tenant alone (docs/explanation/fleets.md).
+The simulation checks the plan independently of the searched limits, on which the plan rests.
+Service times are corrected to the speed of the host in the dedicated cells, like the loads of the
+plan.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from perseus.results.fleets.plans import Plan
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 50_000
-"""Simulated per server: of p95, the share of late ones is known to about 0.2 points."""
+"""Simulated requests per server. For a p95, the share of late requests is then known to about
+0.2 points."""
 
 
 def attained(plan: Plan) -> dict[str, float]:
-    """The share of each model's requests within its SLA; NaN if the service times of a server are
-    unknown.
+    """Return the share of each model's requests within its SLA; NaN if the service times of a
+    server are unknown.
 
-    Arrivals are Poisson's: what splits a stream at random among servers leaves each with them.
+    Arrivals are Poisson: a Poisson stream that is split at random among servers stays Poisson on
+    each of them.
     """
     late, asked = dict.fromkeys(plan.models, 0.0), dict.fromkeys(plan.models, 0.0)
     for count, offer in plan.chosen:
@@ -65,8 +68,10 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
 
 
 def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
-    """Requests/s of each tenant with load; several tenants of a model share its load as at the
-    limit."""
+    """Return requests/s of each tenant with load.
+
+    Several tenants of a model share its load in the proportion of the limit.
+    """
     peak = point.peak
     images = peak.images_per_request[peak.loaded]
     at_limit = peak.rates_rps[peak.loaded] * images / point.limit_changes

@@ -25,8 +25,8 @@ MIN_RPS = 1.0
 MIN_SERVERS = 0.01
 MAX_SERVERS = 10
 STEPS = 121
-"""Demands, in equal ratios, from one request/s, or what a dedicated server has done in a hundredth
-of its time if that is less, to what fills ten of them."""
+"""Number of demands, in equal ratios. The lowest is one request/s, or MIN_SERVERS of the
+capacity of a dedicated server if that is less. The highest fills MAX_SERVERS servers."""
 
 DRAWS = 100
 """Draws of the capacities, for the probability of a saving."""
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Option:
-    """Servers of one type: dedicated, or shared where that is cheaper."""
+    """Servers of one type: dedicated, or shared if that is cheaper."""
 
     server: str
     shared: bool
@@ -65,7 +65,7 @@ class Cost:
     the estimates.
 
     `probability_of_saving` is the probability that shared servers cost less than the cheapest
-    dedicated ones, by joint draws of their capacities; NaN if unknown.
+    dedicated servers, from joint draws of the capacities; NaN if unknown.
     """
 
     question: Question
@@ -83,10 +83,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of demand in which one option is the cheapest, with its least and largest saving
-    over dedicated servers, at the lower limits and at the estimates. `first` and `last` are its
-    costs at the ends. `least_probability` is the lowest probability of a saving; NaN for
-    dedicated servers, or if it is unknown, which holds for a whole range."""
+    """A range of demand in which one option is the cheapest, with its least and largest saving over
+    dedicated servers, at the lower limits and at the estimates.
+
+    `first` and `last` are the costs at the two ends. `least_probability` is the lowest probability
+    of a saving in the range; NaN for dedicated servers, or if it is unknown, in which case it is
+    unknown in the whole range.
+    """
 
     first: Cost
     last: Cost
@@ -100,9 +103,11 @@ class Stretch:
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
-    """The proportions to compare: that of the demand; else the models of each shared scenario,
-    with equal use of dedicated servers, and each model alone if several servers have it. Each is
-    asked once."""
+    """Return the proportions to compare: that of the demand, or else one for each shared scenario
+    and one for each model that several servers have.
+
+    The models of a shared scenario use as many dedicated servers each. No proportion occurs twice.
+    """
     if demand is not None:
         top = demand.levels[-1]
         asked = {model: top.rps[model] for model in top.models}
@@ -123,7 +128,8 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """Servers as configured; grids have recommendations of their own."""
+    """The servers of the configuration, without those of grids, which have recommendations of their
+    own."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
@@ -176,9 +182,12 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
-    """From MIN_RPS or MIN_SERVERS' worth to MAX_SERVERS', each with one model: of any type,
-    the most that one was found to carry of it, also beside others, since not every model has a
-    dedicated peak."""
+    """Return the demands from MIN_RPS or MIN_SERVERS' worth to MAX_SERVERS' worth of servers with
+    one model each.
+
+    The capacity of a server for a model is the largest of any type, also beside other models, since
+    not every model has a dedicated peak.
+    """
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):
         most_rps[model] = max(rps, most_rps.get(model, 0.0))
@@ -212,9 +221,11 @@ def _servers(
     with_each: int,
     is_drawn: bool,
 ) -> Floats:
-    """Number of servers of an option for each demand: at the lower limits, at the estimates and,
-    optionally, by joint draws, shape (2 + draws, demands); draws are NaN if there are too many
-    ways to try."""
+    """Return the number of servers of an option for each demand: at the lower limits, at the
+    estimates and, optionally, by joint draws.
+
+    Shape (2 + draws, demands). Draws are NaN if there are too many combinations to try.
+    """
     models, shares = question.models, np.array(question.shares)
     zeros = np.zeros(DRAWS)
     sets = [
@@ -244,11 +255,12 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
-    """By question, ranges of demand with the same cheapest option.
+    """Yield, by question, ranges of demand with the same cheapest option.
 
-    Shared servers are where they are cheaper at the lower limits, at the estimates and in at least
-    half of the draws, where these are known: at the first alone that might be since a dedicated
-    peak is less well known. Else dedicated ones are, which disturb nobody.
+    Shared servers are the cheapest option only if they are cheaper at the lower limits, at the
+    estimates and in at least half of the draws, if known. A saving at the lower limits alone may be
+    due to a less certain dedicated peak. Otherwise dedicated servers are the option, since their
+    tenants do not disturb each other.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         by_demand = sorted(asked, key=lambda cost: cost.total_rps)
@@ -278,7 +290,7 @@ def _best(same: Sequence[Cost]) -> tuple[Cost, tuple[float, ...]]:
         if cost.option.shared
         and cost.usd_per_hour < sure * (1 - TOLERANCE)
         and cost.usd_at_estimates < likely * (1 - TOLERANCE)
-        and not cost.probability_of_saving < 0.5  # NaN: not known
+        and not cost.probability_of_saving < 0.5  # NaN: unknown
     ]
     best = min(cheaper or alone, key=lambda cost: cost.usd_per_hour)
     return best, (1 - best.usd_per_hour / sure, 1 - best.usd_at_estimates / likely)

@@ -16,8 +16,8 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """The plan for the highest demand if the demand, or the price of `server`, has the given
-    factor; and the plan before the change."""
+    """The plan for the highest demand after the demand, or the price of `server`, is multiplied by
+    `factor`; and the plan before the change."""
 
     server: str | None
     factor: float
@@ -31,8 +31,10 @@ class Change:
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Changes of the shared and the dedicated plan; of prices only with several servers, since
-    otherwise only the cost changes."""
+    """Return the changes of the shared and of the dedicated plan.
+
+    Prices change only if there are several servers; with one server, only the cost would change.
+    """
     for before in plans:
         if demand is None or before.level != demand.levels[-1] or not before.counts:
             continue
@@ -54,7 +56,7 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """The cheapest plan; of equally cheap ones the plan before the change."""
+    """Return the cheapest plan, and among equally cheap plans the one before the change."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(plan, before.counts, demand)

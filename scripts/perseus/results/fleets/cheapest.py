@@ -15,7 +15,8 @@ GAP = 1e-4
 """Share of the cost within which a fleet counts as the cheapest."""
 TIME_LIMIT_S = 30.0
 HEADROOM_S = 3.0
-"""For the choice among equally cheap fleets; of a thousand models, more time found no better."""
+"""Time limit for the choice among equally cheap fleets; for a thousand models, more time found
+no better fleet."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
@@ -24,10 +25,11 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Offers:
-    """The available servers, in K columns, each in any number.
+    """The available servers: K kinds, any number of each.
 
-    `rates_rps` (models, K) is what each carries, `usd_per_hour` (K,) its price; `hosts` (models, K)
-    says which have the model, and `is_spot` (K,) which may be taken away.
+    `rates_rps` (models, K) is the capacity of a server, `usd_per_hour` (K,) its price; `hosts`
+    (models, K) says which servers have the model, and `is_spot` (K,) which servers the cloud may
+    revoke.
     """
 
     rates_rps: Floats
@@ -46,8 +48,8 @@ class Offers:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The demand for each model, (models,), the head-room of each server, the least number of
-    servers per model, and the share of each demand that spot servers may carry."""
+    """The demand for each model (models,), the head-room of each server, the least number of
+    servers per model, and the largest share of each demand on spot servers."""
 
     demand_rps: Floats
     headroom: float = 0.0
@@ -67,15 +69,15 @@ class Solution:
 
 
 class NoFleetError(ValueError):
-    """No number of the available servers carries the demand; the message says why."""
+    """No number of the available servers carries the demand. The message says why."""
 
 
 def cheapest(
     offers: Offers, wanted: Wanted, gap: float = GAP, time_limit_s: float = TIME_LIMIT_S
 ) -> Solution:
-    """The cheapest fleet; models without demand need no server.
+    """Return the cheapest fleet; models without demand need no server.
 
-    Raises NoFleetError where there is none, or none was found in time.
+    Raises NoFleetError if there is no fleet, or if the solver found none in time.
     """
     matrix, least = _constraints(offers, wanted)
     prices = offers.relative_prices
@@ -102,7 +104,9 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
     most = float(prices @ found.counts)
-    spare = np.zeros((len(matrix), 1))  # a last column, which the first rows must reach
+    spare = np.zeros(
+        (len(matrix), 1)
+    )  # the last variable is the spare capacity, which each of the first rows must reach
     spare[:asked] = -1
     least = np.where(np.arange(len(least)) < asked, 0.0, least)
     made = optimize.milp(
@@ -138,7 +142,7 @@ def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
     """Rows with lower bounds: (rows, K) and (rows,)."""
     asked = wanted.demand_rps > 0
     demand = wanted.demand_rps[asked]
-    # Relative to the demand, so that models of 1 and of 10,000 requests/s are alike to the solver.
+    # Relative to the demand, so that the solver treats models of 1 and of 10,000 requests/s alike.
     carried = (1 - wanted.headroom) * offers.rates_rps[asked] / demand[:, None]
     rows = [carried, offers.hosts[asked].astype(float)]
     least = [np.full(len(demand), 1 - TOLERANCE), np.full(len(demand), float(wanted.min_servers))]

@@ -23,7 +23,7 @@ FLEET = [
         "strategy",
         TEXT,
         "",
-        "what servers may be: dedicated, sharing allowed, or one type of server (shared or not)",
+        "permitted servers: dedicated, sharing allowed, or one type of server (shared or not)",
     ),
 ]
 """The first columns of every table of fleets."""
@@ -33,18 +33,18 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "of the price: by so much a cheaper fleet might be, for all that the solver knows",
+        "of the price: the solver did not rule out a fleet that is cheaper by this share",
     ),
     column(
         "status",
         TEXT,
         "",
-        f"how the solver ended: optimal, to the gap that was asked for ({GAP:.2%}), or by the time"
-        " limit; empty without a fleet",
+        f"how the solver ended: optimal, within the required gap ({GAP:%}), or by the time limit;"
+        " empty without a fleet",
         choices=("", *STATUSES),
     ),
 ]
-"""How sure it is that a fleet is the cheapest."""
+"""Columns that say how sure it is that a fleet is the cheapest."""
 
 FLEET_OR_REASON = holds(
     "there is a fleet, or a reason why not",
@@ -60,7 +60,7 @@ def _adds_up(proportion: pd.Series) -> pd.Series:
 
 
 def _last(shares: Sequence[str]) -> float:
-    """The value of the last digit."""
+    """The value of one unit in the last digit."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 

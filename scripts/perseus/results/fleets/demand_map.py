@@ -16,14 +16,15 @@ from perseus.results.fleets.servers_needed import MAX_WAYS, ways
 def needed_together(
     rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
 ) -> NDArray[np.float64]:
-    """The fewest servers for each pair of demands, shape (second, first); NaN if more than `most`,
-    or more than can be tried.
+    """Return the fewest servers for each pair of demands, shape (second, first); NaN if more than
+    `most`, or if there are too many combinations to try.
 
-    Each runs at any of the columns of `rates_rps` (2, columns).
+    Each server runs at any of the columns of `rates_rps` (2, columns).
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)
     for servers, (of_first, of_second) in _reached(rates_rps, most):
-        # Of what carries so much of the first, the most of the second.
+        # Of the combinations that carry the first demand, the one with the largest capacity for the
+        # second.
         left = np.searchsorted(of_first, first_rps * (1 - TOLERANCE))
         most_second = np.append(np.maximum.accumulate(of_second[::-1])[::-1], 0.0)[left]
         carries = second_rps[:, None] * (1 - TOLERANCE) <= most_second
@@ -34,7 +35,7 @@ def needed_together(
 def needed_apart(
     alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
 ) -> NDArray[np.float64]:
-    """The same for dedicated servers."""
+    """Return the fewest dedicated servers for each pair of demands."""
     first, second = (
         np.ceil(rps / alone - TOLERANCE)
         for rps, alone in zip((first_rps, second_rps), alone_rps, strict=True)
@@ -43,7 +44,8 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """Numbers of servers, and what they carry of both models, (2, ways), ascending by the first."""
+    """Return the numbers of servers and their capacity for both models, (2, ways), ascending by the
+    first model."""
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):
         if comb(servers + columns - 1, servers) > MAX_WAYS:

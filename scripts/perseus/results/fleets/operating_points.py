@@ -21,20 +21,21 @@ from perseus.results.repeats import (
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
-"""Plans rest on this quantile of a capacity: with 95 % the server carries more. Plans at estimates
-are the first to fail, since the cheapest plan is one whose capacities were overestimated."""
+"""Plans rest on this quantile of a capacity: the server carries more with a probability of 95 %.
+Plans at the estimates would fail, since the cheapest plan selects servers whose capacity was
+overestimated."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Rates that a server carries within the SLAs; it may get less of any model. Models without
-    load are not served there.
+    """Rates that a server carries within the SLAs; it also carries lower rates. A model without
+    load is not served there.
 
     `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
-    estimate, what plans rest on, and draws, shape (draws,), which go with those of other points.
-    `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are the speeds of the host
-    relative to the dedicated cells, for which the rates are corrected; `limit_changes` are the
-    factors of the dedicated peaks at these speeds.
+    estimate, the lower limit for plans, and draws, shape (draws,), which are joint with those of
+    other points. `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are the speeds of
+    the host relative to the dedicated cells, for which the rates are corrected; `limit_changes` are
+    the factors of the dedicated peaks at these speeds.
     """
 
     peak: RepeatedPeak
@@ -58,7 +59,7 @@ class OperatingPoint:
         return not self.peak.is_dedicated
 
     def leaving(self, headroom: float) -> OperatingPoint:
-        """The same point with this share of its capacity left free."""
+        """Return the same point with this share of its capacity left free."""
         used = 1 - headroom
         return replace(
             self,
@@ -71,11 +72,11 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Operating points of all peaks with a lower limit, on servers with a price; `prices` are by
-    server.
+    """Return the operating points of all peaks with a lower limit, on servers with a price;
+    `prices` are by server.
 
-    Shared ones at the speed that the host had when their tenants were measured alone: fleets of
-    both kinds are compared on one and the same host.
+    Rates of shared servers are corrected to the speed of the host in the dedicated cells, so that
+    fleets of both kinds are compared at the same speed.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(

@@ -27,7 +27,8 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""Above this number of columns x models, a plan is made once, and its cost has no interval."""
+"""Above this number of columns x models, a plan is solved only once, and its cost has no
+interval."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
@@ -46,12 +47,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fleet for one level of the demand: `counts` (offers,) of `offers`. It has none if no server
-    is needed, or if there is no fleet, and `why_not` says why.
+    """A fleet for one level of the demand: `counts` (offers,) of `offers`.
 
-    `usd_draws` (draws,) are the costs of the cheapest fleets if the capacities were known to be as
-    in each draw; draw d goes with draw d of the other strategies. Empty where that takes too long.
-    Spot servers get at most `largest_spot_share` of a model's demand.
+    It is empty if no server is needed, or if there is no fleet; `why_not` then says why.
+    `usd_draws` (draws,) are the costs of the cheapest fleets if the capacities were known to be
+    those of each draw; draw d is joint with draw d of the other strategies. It is empty for large
+    plans. Spot servers carry at most `largest_spot_share` of a model's demand.
     """
 
     level: DemandLevel
@@ -94,7 +95,8 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """ "2 x (a 1 : 1 b) + 1 x (b)", with servers, prices and scenarios where they differ."""
+        """Text such as "2 x (a 1 : 1 b) + 1 x (b)", with the servers, prices and scenarios that
+        differ."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
@@ -109,7 +111,7 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Number of servers with a model, without those at one price."""
+        """Number of servers with a model, without those at the price `without`."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
@@ -123,8 +125,10 @@ class Plan:
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """Load of each server of an offer for a model: in proportion to capacity, but spot
-        servers together get at most their share."""
+        """Load of each server of an offer for a model.
+
+        It is in proportion to the capacity, but spot servers together carry at most their share.
+        """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
             return 0.0
@@ -194,14 +198,17 @@ def planned(
     *,
     in_full: bool = True,
 ) -> Plan:
-    """The cheapest fleet at the lower limits; of equally cheap ones, that with the most
-    head-room. Only `in_full` includes the costs at other capacities."""
+    """Return the cheapest fleet at the lower limits, and among equally cheap fleets the one with
+    the most head-room.
+
+    The costs at other capacities are computed only with `in_full`.
+    """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
     if not models:
         return replace(plan, usd_per_hour=0.0, gap=0.0, status=OPTIMAL)
     if missing := _missing(models, offers):
-        return replace(plan, why_not=f"no server was found to carry {', '.join(missing)}")
+        return replace(plan, why_not=f"no server carries {', '.join(missing)} within its SLA")
     on_offer, wanted = _programme(level, offers, demand)
     try:
         found = cheapest(on_offer, wanted)

@@ -24,27 +24,27 @@ from perseus.results.fleets.cheapest import (
 )
 
 MAX_TRIED = 40
-"""Servers of which all ways to divide them are tried."""
+"""Largest number of servers for which all ways to divide them are tried."""
 
 SOLVE_S = 1.0
 """Time limit for the least number of servers that has all models."""
 
 DEMAND_S = 10.0
-"""For the fewest that carry one demand; those of ten models take less than a second."""
+"""Time limit for the fewest servers for one demand; ten models take less than a second."""
 
 DEMANDS_S, HURRIED_S = 60.0, 0.5
-"""For all demands together; once these have passed, for each that is left."""
+"""Time limit for all demands together; afterwards, the time limit for each remaining demand."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
-"""Which columns have a model, for each model: the same for many questions."""
+"""For each model, the columns that have the model: the same for many questions."""
 
 MAX_WAYS = 20_000
-"""Number of ways to divide servers among operating points up to which all ways are tried, which
-is faster than an integer programme; for two models with two mixes, those of any number of
+"""Largest number of ways to divide servers among operating points that are all tried, which is
+faster than an integer programme. Two models with two mixes stay below it for any number of
 servers."""
 
 AT_A_TIME = 2**15
-"""Ways, at all rates together, that are tried at once: 256 KiB, which a core's cache holds."""
+"""Ways x rates that are tried at once: 256 KiB, which fits into a core's cache."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
@@ -53,8 +53,11 @@ def are_few_ways(columns: int, servers: int) -> bool:
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
-    """The least number of servers that has each model on `with_each` of them; `hosts` (models,
-    columns) says which columns have it. The search ends after SOLVE_S."""
+    """Return the least number of servers that has each model on `with_each` servers; `hosts`
+    (models, columns) says which columns have it.
+
+    The search ends after SOLVE_S.
+    """
     return _fewest(_plain(hosts), with_each)
 
 
@@ -80,12 +83,14 @@ def _fewest(hosts: Hosts, with_each: int) -> int:
 def needed_apart(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float] | Floats, with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Number of dedicated servers for each of the demands, shape (..., demands), at rates of shape
-    (..., models, columns).
+    """Return the number of dedicated servers for each of the demands, shape (..., demands), at
+    rates of shape (..., models, columns).
 
-    A hair's breadth over a whole number is not one more.
+    A number above a whole one by rounding errors only is rounded down.
     """
-    most = rates_rps.max(axis=-1)[..., None, :]  # of several points of a model, such as by preset
+    most = rates_rps.max(axis=-1)[
+        ..., None, :
+    ]  # several points of a model, for example of several presets
     servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
     return np.maximum(servers, with_each).sum(axis=-1).astype(np.int64)
 
@@ -93,13 +98,13 @@ def needed_apart(
 def needed(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Number of servers for each of the ascending demands, with each model on `with_each` of them;
-    all servers cost the same.
+    """Return the number of servers for each of the ascending demands, with each model on
+    `with_each` servers; all servers cost the same.
 
     Tries all ways to divide the servers if there are few, and uses integer programmes otherwise.
-    If all ways of MAX_TRIED servers were tried and one server per model is enough, the number
-    with the highest capacity per server is repeated; other combinations of few kinds carry
-    little more. Never more than where each has one model only.
+    After MAX_TRIED servers, if one server per model is enough, it repeats the number of servers
+    with the highest capacity per server: other combinations of few kinds carry little more. The
+    result is never more than with one model on each server.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -111,9 +116,10 @@ def needed_at_each(
     with_each: int = 1,
     certain: int = 1,
 ) -> Floats:
-    """The same at several rates, shape (sets, models, columns): (sets, demands).
+    """Return the number of servers at several rates, shape (sets, models, columns): (sets,
+    demands).
 
-    NaN behind the first `certain` sets where ways to divide servers are too many to try all.
+    If there are too many ways to divide the servers, all sets but the first `certain` are NaN.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
@@ -135,7 +141,7 @@ def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int
     """Number of servers beyond the tried ones: repeat the number with the highest capacity per
     server."""
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
-    best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
+    best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equal ones the fewest
     blocks = np.ceil((demands_rps - reached_rps[-1]) / reached_rps[best])
     left = np.searchsorted(reached_rps, demands_rps - blocks * reached_rps[best])
     return (blocks * (best + 1) + 1 + left).astype(np.int64)
@@ -144,7 +150,10 @@ def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int
 def _solved(
     rates_rps: Floats, shares: Floats, demands_rps: Floats, with_each: int
 ) -> NDArray[np.int64]:
-    """The same by integer programmes; demands between two with the same result have that result."""
+    """Return the same by integer programmes.
+
+    If two demands need the same number, so do all between them.
+    """
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
     servers = np.zeros(len(demands_rps), np.int64)
@@ -155,7 +164,9 @@ def _solved(
         limit_s = DEMAND_S if time.monotonic() < hurry_s else HURRIED_S
         try:
             servers[i] = cheapest(offers, wanted, GAP, limit_s).counts.sum()
-        except NoFleetError:  # none that holds in time: one with a model on each server always does
+        except (
+            NoFleetError
+        ):  # no solution in time: one model on each server always carries the demand
             servers[i] = needed_apart(rates_rps, shares, demands_rps[[i]], with_each)[0]
 
     def solve_between(first: int, last: int) -> None:
@@ -170,13 +181,17 @@ def _solved(
     for end in {0, len(servers) - 1}:
         solve(end)
     solve_between(0, len(servers) - 1)
-    return np.minimum.accumulate(servers[::-1])[::-1]  # the fleet for more carries less
+    return np.minimum.accumulate(servers[::-1])[
+        ::-1
+    ]  # the fleet for a larger demand needs fewer servers
 
 
 def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
-    """The highest total demand of 0, 1, 2, ... servers at each of the rates, shape (sets,
-    models, columns), up to the largest demand: (numbers, sets). Fewer rows if there are too many
-    ways."""
+    """Return the highest total demand of 0, 1, 2, ... servers at each of the rates, shape (sets,
+    models, columns), up to the largest demand: (numbers, sets).
+
+    There are fewer rows if there are too many ways.
+    """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
     while (reached[-1] < most_rps).any() and len(reached) <= MAX_TRIED:
@@ -188,9 +203,12 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """The highest total demand of this many servers, over all ways to divide them among the
-    columns, at each of the rates, shape (sets, models, columns): (sets,). 0 if they cannot have
-    each model on `with_each` of them."""
+    """Return the highest total demand of this many servers at each of the rates, shape (sets,
+    models, columns): (sets,).
+
+    Tries all ways to divide the servers among the columns. The result is 0 if no way has each model
+    on `with_each` servers.
+    """
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
     rates, most = rates_rps / shares[:, None], np.zeros(len(rates_rps))
@@ -209,10 +227,10 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Which ways may be the best at any of the rates, shape (sets, models, columns).
+    """Return which ways may be the best at any of the rates, shape (sets, models, columns).
 
-    What the way that carries most at the mean rates carries at each of them is the measure of that
-    set: a way that does not reach it where each rate is at its highest by that measure, cannot.
+    The best way at the mean rates sets a lower bound for each set. A way is left out if it does not
+    reach the bound even with the highest rate of each column relative to the bound.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)
@@ -234,8 +252,9 @@ def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
 
 @lru_cache
 def ways(columns: int, servers: int) -> NDArray[np.int64]:
-    """All ways to divide this many servers among the columns, shape (ways, columns)."""
-    # Each way is a choice of the places of the bars between columns, in a row of servers and bars.
+    """Return all ways to divide this many servers among the columns, shape (ways, columns)."""
+    # A row of servers, with bars between the columns: each way is a choice of the places of the
+    # bars.
     places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)
     bars = places.reshape(comb(servers + columns - 1, servers), columns - 1)
     return np.diff(bars, axis=1, prepend=-1, append=servers + columns - 1) - 1

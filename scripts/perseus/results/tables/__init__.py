@@ -1,12 +1,12 @@
-"""Tables: each module is a table of its name. Every kind of experiment but the peak has a table of
-its own name, and may have more; the first four tables are those of the peak.
+"""Tables: each module defines the table of its name.
 
-Such a module has SCHEMA, its columns and what holds of them (`results.schema`); DESCRIPTION, a
-sentence for the data dictionary; `rows`, which makes them of the results of a study, those of
-PREDICTIONS of its predictions; and RECORD where it is the table of a kind of experiment that adds
-to the record: the class of that kind's records. Tables that have a section of their own in the
-report, as those of a kind have, also say how they are shown there: TITLE, NOTE, and SHOWN, its
-headings with the column or the three (value and interval) below them.
+Every kind of experiment except the peak has a table of its own name, and may have more; the first
+four tables belong to the peak. Each module has SCHEMA, the columns and rules (`results.schema`);
+DESCRIPTION, a sentence for the data dictionary; and `rows`, which computes the rows from the
+results of a study, or from its predictions for the tables PREDICTIONS. RECORD is the class of the
+records of a kind of experiment that adds keys to the record. Tables with a section of their own in
+the report, such as those of the kinds, also have TITLE, NOTE and SHOWN: the headings, each with its
+column or its three columns (value and interval).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.study.experiments import OTHER_KINDS
 
-if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
+if TYPE_CHECKING:  # Snakemake needs only the list of tables
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -32,8 +32,8 @@ OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.ge
 """The tables of the other kinds of experiments, in the order in which the report shows them."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
-"""Tables of predictions, made by a job of their own, which takes long in a large study and does
-not depend on prices."""
+"""Tables of predictions. A job of its own makes them, since they take long in a large study and
+do not depend on prices."""
 
 TABLES: Final = (
     "peaks",

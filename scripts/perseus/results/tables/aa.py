@@ -24,8 +24,11 @@ class AaRecord(Record):
     kind: ClassVar[str] = "aa"
 
     capacities_rps: tuple[tuple[float, ...], ...] = Field(
-        description="per server, in the order of their starts, the answers of all tenants together"
-        " in each window that counts, requests/s; fewer servers than asked for where it failed"
+        description=(
+            "per server, in the order of their starts, the throughput of all tenants together in"
+            " each window that counts, requests/s; fewer servers than configured if the cell"
+            " failed"
+        )
     )
 
     @property
@@ -39,12 +42,15 @@ class AaRecord(Record):
 
 
 RECORD = AaRecord
-DESCRIPTION = "One row per server that was started; what is of all of them stands in each row."
+DESCRIPTION = (
+    "One row per server that was started; columns that describe all servers have the same value in"
+    " each row."
+)
 TITLE = "Noise of the host"
 NOTE = (
-    "The same closed loop on servers that were restarted (A/A): what differs is the host's noise."
-    " Deviations are shares of the mean of all servers; 95 % intervals in brackets. Two single"
-    " cells that should be equal differ by more than the noise floor in 5 % of pairs."
+    "The same closed loop on servers that were restarted (A/A): the differences are the noise of"
+    " the host. Deviations are relative to the mean of all servers; 95 % intervals in brackets."
+    " Two single cells that should be equal differ by more than the noise floor in 5 % of pairs."
 )
 SHOWN = {
     "cell": "cell",
@@ -60,9 +66,9 @@ SCHEMA = Schema(
         column("concurrency", WHOLE, "requests", "requests in flight of each tenant", least=1),
         column("restart", WHOLE, "", "server, counted from 1 in the order of their starts",
                least=1),
-        column("windows", WHOLE, "windows", "its windows that count"),
-        column("answered_rps", REAL, "requests/s", "answers of all tenants together, mean of its"
-               " windows"),
+        column("windows", WHOLE, "windows", "number of its windows that count"),
+        column("answered_rps", REAL, "requests/s",
+            "throughput of all tenants together, mean of its windows"),
         column("low_rps", REAL, "requests/s", "its 95 % interval over the windows, lower end",
                least=-inf),
         column("high_rps", REAL, "requests/s", "upper end"),
@@ -90,7 +96,7 @@ SCHEMA = Schema(
         ascending("restarts_low", "between_restarts", "restarts_high"),
     ],
 )  # fmt: skip
-"""Null what is of all servers where the verdict is not ok."""
+"""Columns that describe all servers are null if the verdict is not ok."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

@@ -16,8 +16,7 @@ from perseus.results.tables.replay import PHASES, Offered, ReplayRecord
 BINS_S = (1, 60)
 
 DESCRIPTION = (
-    "One row per bin of time, of 1 s and of 60 s, of each phase and tenant of a replay; empty if"
-    " there is none."
+    "One row per bin of time (1 s and 60 s), phase and tenant of a replay; empty without a replay."
 )
 SCHEMA = Schema(
     [
@@ -31,9 +30,14 @@ SCHEMA = Schema(
             choices=PHASES,
         ),
         column("bin_s", WHOLE, "s", "length of the bin; the last may be cut off"),
-        column("start_s", WHOLE, "s", "its beginning, since the start of the window"),
-        column("requests", WHOLE, "requests", "requests intended in it"),
-        column("within", WHOLE, "requests", "of them, answered within the latency of the SLA"),
+        column("start_s", WHOLE, "s", "start of the bin, since the start of the window"),
+        column("requests", WHOLE, "requests", "requests with an intended send time in the bin"),
+        column(
+            "within",
+            WHOLE,
+            "requests",
+            "of these requests, those answered within the latency of the SLA",
+        ),
         column("attained", REAL, "share", "within / requests; null without requests"),
     ],
     key=("cell", "tenant", "phase", "bin_s", "start_s"),

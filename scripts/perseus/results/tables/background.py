@@ -32,14 +32,14 @@ class BackgroundRecord(PeakRecord):
 
 
 DESCRIPTION = (
-    "One row per cell; what is of all repeats of its load line stands in each row. The table of"
-    " peaks has these lines, too. Empty if there is none."
+    "One row per cell; columns that describe all repeats of the load line have the same value in"
+    " each row. The table of peaks also has these lines. Empty without such an experiment."
 )
 TITLE = "Peak beside tenants at fixed rates"
 NOTE = (
-    "The design of the 2020 study: one tenant's peak while the others stay. Shares are of dedicated"
-    " peaks; where the two add up to more than 1, one shared server carries more than dedicated"
-    " ones would for the same money. 95 % intervals in brackets."
+    "The design of the 2020 study: the peak of one tenant beside other tenants at constant rates."
+    " Shares are relative to dedicated peaks. If the two shares add up to more than 1, one shared"
+    " server carries more than dedicated servers of the same cost. 95 % intervals in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -100,7 +100,7 @@ SCHEMA = Schema(
         ),
     ],
 )  # fmt: skip
-"""Null what rests on a peak that was not found."""
+"""Columns that depend on a peak are null if the peak was not found."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

@@ -11,25 +11,30 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models, demand, server type and whether sharing is allowed: the models of"
-    " the study's demand, or else of each shared scenario, and each model alone that several"
-    " servers were measured with."
+    "One row per group of models, demand, server type and whether sharing is allowed. The groups"
+    " are the models of the study's demand, or else the models of each shared scenario, and each"
+    " model that several servers were measured with alone."
 )
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
-        column("proportion", TEXT, "", "share of the demand that each of them has: the study's"
-               " demand, or else such that each fills as many dedicated servers"),
-        column("total_rps", REAL, "requests/s", "demand for all of them together, of one image"
-               " each", null=False),
+        column("proportion", TEXT, "",
+            "share of each model in the demand: as in the study's demand, or else such that each"
+            " model needs as many dedicated servers"),
+        column("total_rps", REAL, "requests/s",
+            "demand for all models together, in requests of one image", null=False),
         column("server", TEXT, "", "type of the servers, as named in the configuration"),
         column("shared", FLAG, "", "whether servers may be shared"),
-        column("servers", WHOLE, "servers", "whole servers that carry it, at the lower limits of"
-               " what they were measured to carry", least=1),
-        column("usd_per_hour", REAL, "USD/h", "their on-demand price", null=False),
-        column("usd_at_estimates", REAL, "USD/h", "that of as many as are needed at the estimates"
-               " of what they carry", null=False),
+        column("servers", WHOLE, "servers",
+            "whole servers that carry the demand, at the lower limits of their capacity", least=1),
+        column("usd_per_hour", REAL, "USD/h",
+            "on-demand price of the servers that are needed at the estimates of the"
+            " capacity", null=False),
+        column("usd_at_estimates", REAL, "USD/h",
+            "probability that shared servers cost less than the cheapest dedicated"
+            " servers, by joint draws of the capacities; null if there are no shared"
+            " servers, or too many ways to divide servers among load lines", null=False),
         column("probability_of_saving", REAL, "", "of shared servers: that they cost less than the"
                " cheapest dedicated ones, by joint draws of what all of them carry; null where"
                " there are none, or too many ways to divide servers among load lines",

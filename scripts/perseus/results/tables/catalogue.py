@@ -37,33 +37,41 @@ class CatalogueRecord(Record):
     kind: ClassVar[str] = "catalogue"
 
     in_process_ms: Number = Field(
-        description="median time of an inference of a request's images in process, ms; null where"
-        " no backend of ours runs it"
+        description=(
+            "median time of an inference of a request's images in process, ms; null if no backend"
+            " of Perseus can run the network"
+        )
     )
-    in_process_error: str = Field(description="why it did not run in process")
+    in_process_error: str = Field(description="why the network did not run in process")
     full_rps: Number = Field(
-        description="answers of a server that always has requests waiting, requests/s;"
-        " `full_low_rps` and `full_high_rps` are its 95 % interval by batch means"
+        description=(
+            "throughput of a server that always has requests waiting, requests/s; `full_low_rps`"
+            " and `full_high_rps` are its 95 % interval by batch means"
+        )
     )
     full_low_rps: Number
     full_high_rps: Number
     limits: tuple[LimitRecord, ...] = Field(
-        description="per SLA, how it is `stated` (times_unloaded or latency), `sla_ms`, the limit"
-        " by a simulated queue with its interval, the rate that passed a window, and why none did"
+        description=(
+            "per SLA: how it is `stated` (times_unloaded or latency), `sla_ms`, the limit by a"
+            " simulated queue with its interval, the rate that passed a window, and why no rate"
+            " passed"
+        )
     )
 
 
 RECORD = CatalogueRecord
 DESCRIPTION = (
-    "One row per cell and SLA; of a cell without limits one that says why. Empty without a"
+    "One row per cell and SLA; a cell without limits has one row with the reason. Empty without a"
     " catalogue."
 )
 TITLE = "What networks cost"
 NOTE = (
     "Each network alone: in process, on a full server, and its limit within an SLA by a simulated"
-    " queue (docs/explanation/catalogue.md). Accuracies are of torchvision's weights as it"
-    " publishes them, in fp32; another precision loses what the relative error suggests. The front"
-    " has the networks that no other one of the same SLA and batch beats in cost and accuracy."
+    " queue (docs/explanation/catalogue.md). Accuracies are those that torchvision publishes for"
+    " its weights in fp32. In another precision, the relative error indicates the loss. A network"
+    " is on the front if no other network with the same SLA and batch is better in cost and"
+    " accuracy."
 )
 SHOWN = {
     "cell": "cell",
@@ -87,54 +95,65 @@ SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
-        column("model", TEXT, "", "name of the model"),
+        column("model", TEXT, "", "architecture in torchvision; null for a user's own file"),
         column("architecture", TEXT, "", "of torchvision; null of a user's own file", null=True),
-        column("input_px", WHOLE, "pixels", "height and width of an image", null=True, least=1),
+        column("input_px", WHOLE, "pixels",
+            "torchvision's most accurate weights of that architecture for"
+            " images of that size, to which the accuracy refers; null if"
+            " there are none", null=True, least=1),
         column("weights", TEXT, "", "torchvision's most accurate weights of that architecture for"
                " images of that size, of which the accuracy is; null without any", null=True),
-        column("recipe", TEXT, "", "how these were trained, as torchvision says", null=True),
-        column("top1", REAL, "%", "their accuracy on ImageNet-1K in fp32, a single crop, as"
-               " torchvision publishes it", most=100),
-        column("flops", REAL, "", "operations of an image, a multiplication and an addition being"
-               " two", least=0),
-        column("traffic_bytes", REAL, "bytes", "what its operators read and write for an image"),
-        column("weight_bytes", REAL, "bytes", "of the weights"),
+        column("recipe", TEXT, "",
+            "training recipe of these weights, as torchvision states it", null=True),
+        column("top1", REAL, "%",
+            "accuracy of these weights on ImageNet-1K in fp32, a single crop, as"
+            " torchvision publishes it", most=100),
+        column("flops", REAL, "",
+            "operations for an image; a multiplication and an addition count as two", least=0),
+        column("traffic_bytes", REAL, "bytes",
+            "bytes that its operators read and write for an image"),
+        column("weight_bytes", REAL, "bytes", "bytes of the weights"),
         column("operators", WHOLE, "", "nodes of the graph", null=True, least=0),
         column("runtime", TEXT, "", "what executes the network"),
         column("asked_precision", TEXT, "", "numeric precision as configured"),
         PRECISION,
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
-        column("relative_error", REAL, "", "how far the served answers are from those of the"
-               " network in fp32 (docs/evidence/exports.md)", least=0),
+        column("relative_error", REAL, "",
+            "relative error of the served answers against the network in fp32"
+            " (docs/evidence/exports.md)", least=0),
         column("in_process_ms", REAL, "ms", "median time of a request's inference in process"),
-        column("in_process_ips", REAL, "images/s", "images at that time, one request after"
-               " another"),
+        column("in_process_ips", REAL, "images/s",
+            "images per second at that time, one request after another"),
         column("unloaded_ms", REAL, "ms", "median latency of single requests without load"),
-        column("full_ips", REAL, "images/s", "answers of a server that always has requests"
-               " waiting"),
+        column("full_ips", REAL, "images/s",
+            "throughput of a server that always has requests waiting"),
         column("full_low_ips", REAL, "images/s", "full_ips: lower end of the 95 % interval by batch"
                " means"),
         column("full_high_ips", REAL, "images/s", "full_ips: upper end"),
-        column("server_share", REAL, "share", "of the time of an image on a full server, what the"
-               " server takes beside the network: 1 - full_ips / in_process_ips; below 0 where the"
-               " host was faster then", least=-np.inf),
-        column("sla", TEXT, "", "times_unloaded: a multiple of the latency without load; latency:"
-               " the SLA of the model; empty without limits"),
-        column("sla_ms", REAL, "ms", "its time limit"),
+        column("server_share", REAL, "share",
+            "share of the time of an image on a full server that the server adds"
+            " to the network: 1 - full_ips / in_process_ips; negative if the host"
+            " was faster during the second measurement", least=-np.inf),
+        column("sla", TEXT, "",
+            "times_unloaded: a multiple of the latency without load; latency: the SLA of the"
+            " model; empty without limits"),
+        column("sla_ms", REAL, "ms", "latency of the SLA"),
         column("limit_rps", REAL, "requests/s", "most likely limit, by a simulated queue"),
         column("ci_low_rps", REAL, "requests/s", "limit_rps: lower end, by that of the full"
                " server"),
         column("ci_high_rps", REAL, "requests/s", "limit_rps: upper end"),
         column("certified_rps", REAL, "requests/s", "rate that passed a fresh window"),
-        column("usd_per_million_inferences", REAL, "USD", "a million images at the limit, by the"
-               " first pricing of the study"),
+        column("usd_per_million_inferences", REAL, "USD",
+            "cost of a million images at the limit, by the first pricing of the study"),
         column("ci_low_usd", REAL, "USD", "usd_per_million_inferences: lower end"),
         column("ci_high_usd", REAL, "USD", "usd_per_million_inferences: upper end"),
-        column("on_front", FLAG, "", "whether no other row with this SLA, batch and device is both"
-               " cheaper and as accurate, or more accurate and as cheap (Pareto); null without a"
-               " cost or an accuracy", null=True),
-        column("verdict", TEXT, "", "of the cell, as in the table peaks; where that is ok,"
-               " uncertified without a certified rate, infeasible without a limit"),
+        column("on_front", FLAG, "",
+            "whether no other row with this SLA, batch and device is better in cost or"
+            " accuracy and at least as good in the other (Pareto); null without a cost"
+            " or an accuracy", null=True),
+        column("verdict", TEXT, "",
+            "outcome of the cell, as in the table peaks; if the cell is ok: uncertified without a"
+            " certified rate, infeasible without a limit"),
         column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "sla"),
@@ -149,7 +168,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Network:
-    """Facts about a network beside its measurement."""
+    """Properties of a network that do not depend on its measurement."""
 
     architecture: str | None
     input_px: int | None
@@ -158,7 +177,7 @@ class Network:
 
     @classmethod
     def of(cls, export: Mapping[str, Any]) -> Network:
-        """Make it from the record of the export; facts are empty if unknown."""
+        """Make it from the record of the export; unknown properties are empty."""
         name, inputs = export.get("architecture"), export.get("inputs")
         pixels = inputs[0]["dims"][-1] if inputs else None
         return cls(
@@ -247,7 +266,7 @@ def _cost(each: LimitRecord, images: int, usd_per_hour: float | None) -> Row:
 
 
 def _fronts(found: Sequence[Row]) -> Iterator[Row]:
-    """The rows with `on_front`, in their order."""
+    """Return the rows with `on_front`, in their order."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(found):
         values = (row["usd_per_million_inferences"], row["top1"])

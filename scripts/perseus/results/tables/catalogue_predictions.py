@@ -1,9 +1,9 @@
 """Table `catalogue_predictions`: inference times of networks, predicted from operations, bytes and
 operators.
 
-The time of an image is a sum of three parts with weights that are not negative, fitted to least
-relative errors: time = a x operations + b x bytes that operators read and write + c x operators.
-Each network is predicted without itself and its family, so the errors are those of networks that
+The model is: time of an image = a x operations + b x bytes that operators read and write + c x
+operators. The weights a, b and c are not negative, and minimise the relative errors. Each network
+is predicted without itself, and also without its family, so the errors are those for networks that
 were never measured.
 """
 
@@ -25,7 +25,7 @@ from perseus.results.tables import catalogue
 
 FEATURES: Final = ("flops", "traffic_bytes", "operators")
 FEWEST: Final = 6
-"""Networks that a prediction rests on, at least."""
+"""Least number of networks for a prediction."""
 
 DESCRIPTION = (
     "One row per network, runtime, precision and batch of a catalogue with enough networks;"
@@ -34,8 +34,8 @@ DESCRIPTION = (
 TITLE = "Times predicted from graphs"
 NOTE = (
     "The time of an image on a full server, predicted from the operations, the bytes and the"
-    " operators of the network's graph: each network from the others, and from those of other"
-    " families only."
+    " operators of the network's graph: once from all other networks, and once from the networks"
+    " of other families only."
 )
 SHOWN = {
     "model": "model",
@@ -53,17 +53,19 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("cell", TEXT, "", "folder of the raw results"),
         column("model", TEXT, "", "name of the model"),
-        column("family", TEXT, "", "networks that are alike, by the beginning of the architecture's"
-               " name"),
+        column("family", TEXT, "",
+            "family of similar networks: the first letters of the architecture's name"),
         column("runtime", TEXT, "", "what executes the network"),
-        column("precision", TEXT, "", "numeric precision that it was computed in"),
+        column("precision", TEXT, "", "numeric precision of the computation"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
-        column("networks", WHOLE, "", "networks measured alike, itself included", least=1),
+        column("networks", WHOLE, "",
+            "networks measured with the same settings, itself included", least=1),
         column("measured_ms", REAL, "ms", "time of an image on a full server", null=False),
-        column("predicted_ms", REAL, "ms", "the same from the other networks", null=False),
+        column("predicted_ms", REAL, "ms",
+            "time of an image on a full server, predicted from all other networks", null=False),
         column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
-        column("without_family_ms", REAL, "ms", "predicted from networks of other families; null"
-               " where they are too few"),
+        column("without_family_ms", REAL, "ms",
+            "predicted from networks of other families; null if there are too few"),
         column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
     ],
     key=("cell",),
@@ -116,13 +118,13 @@ def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
 
 
 def fitted(work: Floats, times_ms: Floats) -> Floats:
-    """Non-negative weights (3,) of the columns of `work` (n, 3) with the least sum of squared
-    relative errors of `times_ms` (n,)."""
+    """Return the non-negative weights (3,) of the columns of `work` (n, 3) with the least sum of
+    squared relative errors of `times_ms` (n,)."""
     scale = work.mean(axis=0)
     weights, _ = nnls(work / scale / times_ms[:, None], np.ones(len(times_ms)))
     return np.asarray(weights / scale)
 
 
 def within(ratios: Floats, share: float) -> float:
-    """The factor, up or down, within which this share of the predictions lies."""
+    """Return the factor, up or down, within which this share of the predictions lies."""
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

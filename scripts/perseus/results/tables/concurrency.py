@@ -32,13 +32,14 @@ class ConcurrencyRecord(Record):
     kind: ClassVar[str] = "concurrency"
 
     levels: tuple[Level, ...] = Field(
-        description="per level and tenant the rate of answers with its interval, requests/s"
+        description="per level and tenant, the throughput with its interval, requests/s"
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Total throughput by the total number of requests in flight, ascending.
+        """Return total throughput by the total number of requests in flight, ascending.
 
-        Without levels at which the client or the host may have limited, or nothing was answered.
+        Levels are left out if the client or the host may have been the limit, or if nothing was
+        answered.
         """
         rows = [row for row in self.windows() if row["window_verdict"] == Verdict.INVALID]
         invalid = {int(row["scale"]) for row in rows}
@@ -54,8 +55,8 @@ RECORD = ConcurrencyRecord
 DESCRIPTION = "One row per closed loop and tenant; empty if there is none."
 TITLE = "Closed loops"
 NOTE = (
-    "So many requests of each tenant always in flight; 95 % intervals in brackets. A slow server is"
-    " asked less, so that no SLA can be judged by these."
+    "A fixed number of requests of each tenant in flight; 95 % intervals in brackets. A slow"
+    " server gets fewer requests, so these results are no verdict on an SLA."
 )
 SHOWN = {
     "cell": "cell",
@@ -74,17 +75,17 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("concurrency", WHOLE, "requests", "requests in flight of each tenant", least=1),
-        column("answered_rps", REAL, "requests/s", "answers per second", null=False),
+        column("answered_rps", REAL, "requests/s", "throughput", null=False),
         column("low_rps", REAL, "requests/s", "its 95 % interval by batch means, lower end",
                least=-inf),
         column("high_rps", REAL, "requests/s", "upper end"),
         column("requests", WHOLE, "requests", "requests that count"),
         column("effective_requests", REAL, "requests", "number of independent requests with the"
                " same evidence (docs/explanation/verdict.md)"),
-        column("batches", WHOLE, "batches", "of the batch-means intervals"),
+        column("batches", WHOLE, "batches", "number of batches of the batch-means intervals"),
         column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
                " were not sent"),
-        column("p50_ms", REAL, "ms", "median latency from the send"),
+        column("p50_ms", REAL, "ms", "median latency from the actual send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column above"),
         column("p95_high_ms", REAL, "ms", "upper end of that interval; infinite if the requests"
@@ -92,9 +93,10 @@ SCHEMA = Schema(
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue"),
         column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
-        column("client_ms", REAL, "ms", "the rest of the mean latency: network and client"),
+        column("client_ms", REAL, "ms", "rest of the mean latency: network and client"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
-        column("valid", FLAG, "", "whether client and host let the server be what limited"),
+        column("valid", FLAG, "",
+            "whether the server was the limit, and not the client or the host"),
         column("reason", TEXT, "", "why not"),
     ],
     key=("cell", "tenant", "concurrency"),

@@ -23,7 +23,7 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
 
-DESCRIPTION = "One row per load line and pricing; none of servers without a price."
+DESCRIPTION = "One row per load line and pricing; none for servers without a price."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
@@ -31,36 +31,41 @@ SCHEMA = Schema(
         PRECISION,
         column("cores", WHOLE, "cores", "cores of the server", least=1),
         column("instance", TEXT, "", "cloud instance that the server stands for"),
-        column("vcpus", REAL, "vCPUs", "of the instance; null where the price list does not say"),
-        column("accelerator", TEXT, "", "accelerators that are bought with it and priced apart;"
-               " empty without"),
-        column("share", REAL, "", "share of the instance, and of its price, that the server has;"
-               " above 1 of a grid's servers with more cores", null=False, least=0),
+        column("vcpus", REAL, "vCPUs",
+            "memory of the instance; null if the price list does not state it"),
+        column("accelerator", TEXT, "",
+            "accelerators with a price of their own; empty if there are none"),
+        column("share", REAL, "",
+            "share of the instance, and of its price, that belongs to the"
+            " server; above 1 for servers of a grid with more cores than the"
+            " instance", null=False, least=0),
         column("region", TEXT, "", "region of the price"),
-        column("zone", TEXT, "", "its availability zone, of the cheapest where none was asked for;"
-               " empty where the list has none"),
+        column("zone", TEXT, "",
+            "availability zone of the price, the cheapest one if none was configured; empty if"
+            " the list has no zones"),
         column("pricing", TEXT, "", "on_demand, spot or committed",
                choices=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h", "price of the server: its share of the instance and"
                " its accelerators", null=False),
-        column("usd_per_million_inferences", REAL, "USD", "a million inferences at the estimated"
-               " limit, in the proportion of the mix"),
+        column("usd_per_million_inferences", REAL, "USD",
+            "cost of a million inferences at the estimated limit, in the proportion of the mix"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
         column("usd_per_million_certified", REAL, "USD", "the same at the certified rate"),
-        column("dedicated_usd_per_million", REAL, "USD", "the same million inferences on dedicated"
-               " servers (fractions of servers allowed)"),
-        column("joules_per_inference", REAL, "J", "energy of an inference at the certified rate,"
-               " mean of the repeats, by counters of what energy_of names (whole GPU boards,"
-               " whole processors and their memory, idle power and the client's cores included);"
-               " null where none tells"),
-        column("energy_of", TEXT, "", "GPUs, processors and memory, or both; empty where nothing"
-               " tells its energy"),
-        column("electricity_usd_per_million", REAL, "USD", "that energy for a million inferences at"
-               " costs.usd_per_kwh, which is part of a cloud's price; null without one of them"),
+        column("dedicated_usd_per_million", REAL, "USD",
+            "cost of the same million inferences on dedicated servers (fractions of servers"
+            " allowed)"),
+        column("joules_per_inference", REAL, "J",
+            "energy of an inference at the certified rate, mean of the repeats, by the counters"
+            " of the hardware in energy_of (whole GPU boards, whole processors and their memory,"
+            " idle power and the client's cores included); null without counters"),
+        column("energy_of", TEXT, "",
+            "GPUs, processors and memory, or both; empty without counters"),
+        column("electricity_usd_per_million", REAL, "USD",
+            "cost of that energy for a million inferences at costs.usd_per_kwh; the price of a"
+            " cloud server includes it; null without energy or costs.usd_per_kwh"),
         *PRICED,
-        column("price_doubts", TEXT, "", "why the price may be wrong; empty where nothing is"
-               " doubtful"),
+        column("price_doubts", TEXT, "", "why the price may be wrong; empty without doubts"),
     ],
     key=("scenario", "load_line", "pricing"),
     holds=[*REPEATS, ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd")],
@@ -74,7 +79,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[Row]:
-    """The rows of a load line at one price of its server."""
+    """Yield the rows of a load line at one price of its server."""
     ratio = results.sharing_ratio(peak).value
     images = peak.images_per_request
     rate = peak.total(images).interval()

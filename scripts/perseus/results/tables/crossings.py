@@ -14,18 +14,18 @@ from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models as in break_even, and stretch of the demand in which one kind of"
-    " server is the cheapest, and how sure a saving is, is known or is not."
+    "One row per group of models as in break_even, and range of the demand in which one kind of"
+    " server is the cheapest, and in which the probability of a saving is known everywhere or"
+    " nowhere."
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
-    "The cheapest whole servers over the demand, at on-demand prices. The table looks at"
-    f" {STEPS} demands in equal ratios, up to what fills {MAX_SERVERS} dedicated servers. The"
-    f" lowest is one request a second, or {MIN_SERVERS:.0%} of what fills a dedicated server"
-    " if that is less. Shared servers are named if they are cheaper at the lower limits, at"
-    " the estimates, and in at least half of the random draws between them. Saving: lowest and"
-    " highest, against the cheapest dedicated servers for the same demand. P(saving > 0): the"
-    " lowest in the stretch."
+    f"The cheapest whole servers over the demand, at on-demand prices. The table looks at {STEPS}"
+    f" demands in equal ratios, up to what fills {MAX_SERVERS} dedicated servers. The lowest is"
+    f" one request a second, or {MIN_SERVERS:g} of what fills a dedicated server if that is less."
+    " Shared servers are named if they are cheaper at the lower limits, at the estimates, and in"
+    " at least half of the random draws between them. Saving: lowest and highest, against the"
+    " cheapest dedicated servers for the same demand. P(saving > 0): the lowest in the range."
 )
 SHOWN = {
     "models": "models",
@@ -45,7 +45,7 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
-        column("proportion", TEXT, "", "share of the demand that each of them has"),
+        column("proportion", TEXT, "", "share of each model in the demand"),
         column("from_rps", REAL, "requests/s", "lowest demand of the range",
                null=False),
         column("to_rps", REAL, "requests/s", "highest demand of the range",
@@ -55,15 +55,17 @@ SCHEMA = Schema(
         column("shared", FLAG, "", "whether some are shared"),
         column("from_servers", WHOLE, "servers", "servers at the lowest demand", least=1),
         column("to_servers", WHOLE, "servers", "servers at the highest demand", least=1),
-        column("from_usd_per_month", REAL, "USD", "what they cost in"
-               f" {HOURS_PER_MONTH} hours at the first demand, on demand", null=False),
+        column("from_usd_per_month", REAL, "USD",
+            "on-demand price of the servers at the lowest demand for"
+            f" {HOURS_PER_MONTH} hours", null=False),
         column("to_usd_per_month", REAL, "USD", "the same at the highest demand", null=False),
-        column("least_saving", REAL, "share", "least saving over the cheapest dedicated servers;"
-               " null if there are none", least=-inf),
-        column("most_saving", REAL, "share", "the same, at most", least=-inf),
-        column("probability_of_saving", REAL, "", "that shared servers cost less than the cheapest"
-               " dedicated ones, as in break_even, at the demand in the stretch where it is least;"
-               " null where it is not known", least=0, most=1),
+        column("least_saving", REAL, "share",
+            "least saving over the cheapest dedicated servers in the range; null"
+            " without dedicated servers", least=-inf),
+        column("most_saving", REAL, "share", "largest saving, likewise", least=-inf),
+        column("probability_of_saving", REAL, "",
+            "lowest probability in the range that shared servers cost less, as"
+            " in break_even; null if unknown", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
@@ -76,7 +78,7 @@ SCHEMA = Schema(
             lambda shared, least_saving: ~shared | (least_saving > 0),
         ),
         holds(
-            "what is shared saves in half of the draws, where these are known",
+            "shared servers save in at least half of the draws, if the probability is known",
             lambda shared, probability_of_saving: ~(shared & (probability_of_saving < 0.5)),
         ),
     ],

@@ -32,14 +32,14 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *FLEET,
-        column("change", TEXT, "", "what changes: the demand for every model, or the price of a"
-                                   " server"),
+        column("change", TEXT, "",
+            "what changes: the demand for every model, or the price of a server"),
         column("factor", REAL, "", "factor of the change", null=False, least=0),
-        column("reason", TEXT, "", "why there is no fleet then; empty if there is one"),
+        column("reason", TEXT, "", "why there is no fleet after the change; empty if there is one"),
         column("servers", WHOLE, "servers", "whole servers to buy", null=True),
         column("fleet", TEXT, "", "number of servers at each load line"),
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
-        column("cost_ratio", REAL, "", "usd_per_month / that without the change", least=0),
+        column("cost_ratio", REAL, "", "usd_per_month / usd_per_month without the change", least=0),
         column("keeps_servers", FLAG, "", "whether the servers are the same as without the"
                                           " change"),
         *SOLVED,

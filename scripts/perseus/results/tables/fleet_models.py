@@ -19,17 +19,20 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("model", TEXT, "", "name of the model"),
-        column("demand_rps", REAL, "requests/s", "its demand, of one image each", null=False),
-        column("capacity_rps", REAL, "requests/s", "lower limit of what the fleet carries of it,"
-               " head-room included", null=False),
-        column("servers", WHOLE, "servers", "that have it", least=1),
-        column("servers_on_demand", WHOLE, "servers", "of these, servers that remain without all"
-               " spot servers"),
-        column("sla_share", REAL, "share", "of its requests, that must be within sla_ms",
+        column("demand_rps", REAL, "requests/s",
+            "demand for the model, in requests of one image", null=False),
+        column("capacity_rps", REAL, "requests/s",
+            "lower limit of the fleet's capacity for the model, head-room included", null=False),
+        column("servers", WHOLE, "servers", "number of servers that have the model", least=1),
+        column("servers_on_demand", WHOLE, "servers",
+            "number of these servers that remain without all spot servers"),
+        column("sla_share", REAL, "share",
+            "share of the model's requests that must be within sla_ms",
                null=False),
         column("sla_ms", REAL, "ms", "latency of the SLA", null=False),
-        column("attained", REAL, "share", "of its requests, within sla_ms in virtual time"
-               " (docs/explanation/fleets.md)"),
+        column("attained", REAL, "share",
+            "share of the model's requests within sla_ms in a simulated queue"
+            " (docs/explanation/fleets.md)"),
     ],
     key=("level", "strategy", "model"),
     holds=[

@@ -15,8 +15,8 @@ from perseus.results.study_results import StudyResults
 DESCRIPTION = "One row per fleet, server, load line and price; empty without a demand."
 TITLE = "The servers of the fleets"
 NOTE = (
-    "How many servers to buy, which models each runs, and how many requests/s it gets. Load:"
-    " the busiest model's requests/s as a share of its lower limit."
+    "How many servers to buy, which models each server runs, and how many requests/s it gets."
+    " Load: the requests/s of the busiest model as a share of its lower limit."
 )
 SHOWN = {
     "demand": "level",
@@ -34,19 +34,20 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *FLEET,
-        column("servers", WHOLE, "servers", "how many of these", least=1),
+        column("servers", WHOLE, "servers", "number of such servers", least=1),
         column("server", TEXT, "", "name of the server in the configuration"),
-        column("instance", TEXT, "", "cloud instance that it stands for"),
+        column("instance", TEXT, "", "cloud instance of the server's price"),
         column("region", TEXT, "", "region of the price"),
         column("pricing", TEXT, "", "on_demand or spot", choices=("on_demand", "spot")),
-        column("usd_per_hour", REAL, "USD/h", "price of one", null=False),
+        column("usd_per_hour", REAL, "USD/h", "price of one server", null=False),
         *PRICED,
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
-        column("load_line", TEXT, "", "name of the load line that says what it carries"),
-        column("mix", TEXT, "", "the same as text"),
-        column("requests", TEXT, "requests/s", "what each of them gets of each model"),
-        column("load", REAL, "share", "of the lower limit of what it carries, the largest of its"
-               " models'", null=False),
+        column("load_line", TEXT, "", "name of the load line that gives the server's capacity"),
+        column("mix", TEXT, "", "text of the load line"),
+        column("requests", TEXT, "requests/s", "rate of each model on each of these servers"),
+        column("load", REAL, "share",
+            "load as a share of the lower limit of the capacity, the largest of the"
+            " server's models", null=False),
     ],
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ from perseus.results.tables.startup import StartupRecord
 if TYPE_CHECKING:  # to make the table takes no more
     import pandas as pd
 
-DESCRIPTION = "One row per level of the demand and way to serve it; empty without a demand."
+DESCRIPTION = "One row per level of the demand and strategy; empty without a demand."
 TITLE = "What to buy"
 NOTE = (
     "The cheapest whole servers for the demand, by integer programming. The plan uses lower"
@@ -61,35 +61,41 @@ def _is_no_dearer(
 SCHEMA = Schema(
     [
         *FLEET,
-        column("demand", TEXT, "requests/s", "of each model, in requests of one image"),
+        column("demand", TEXT, "requests/s", "demand for each model, in requests of one image"),
         column("of_servers", TEXT, "", "servers that the fleet may use"),
         column("reason", TEXT, "", "why there is no fleet; empty if there is one"),
         column("servers", WHOLE, "servers", "whole servers to buy", null=True),
         column("fleet", TEXT, "", "number of servers at each load line"),
         column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
-        column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
-        column("usd_if_known_low", REAL, "USD", "a month of the cheapest fleet if the capacities"
-               " were known: lower end of the 95 % interval, by joint draws; null for large plans"),
+        column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
+        column("usd_if_known_low", REAL, "USD",
+            "price for a month of the cheapest fleet if the capacities were known exactly: lower"
+            " end of the 95 % interval, by joint draws; null for large plans"),
         column("usd_if_known_high", REAL, "USD", "its upper end"),
-        column("saving", REAL, "share", "1 - usd_per_hour / that of dedicated servers", least=-inf),
-        column("saving_if_known_low", REAL, "share", "the saving if the capacities were known:"
-               " lower end of the 95 % interval, by joint draws", least=-inf),
+        column("saving", REAL, "share",
+            "1 - usd_per_hour / usd_per_hour of dedicated servers", least=-inf),
+        column("saving_if_known_low", REAL, "share",
+            "saving if the capacities were known exactly: lower end of the 95 %"
+            " interval, by joint draws", least=-inf),
         column("saving_if_known_high", REAL, "share", "its upper end", least=-inf),
-        column("probability_of_saving", REAL, "", "share of the draws in which it is above 0",
+        column("probability_of_saving", REAL, "",
+            "share of the draws in which the saving is above 0",
                least=0, most=1),
-        column("probability_enough", REAL, "", "that these servers carry the demand of every model,"
-               " by joint draws", least=0, most=1),
-        column("attained", REAL, "share", "requests within the SLA in virtual time, of the model"
-               " with the least; null where the speed of a server was not seen"),
+        column("probability_enough", REAL, "",
+            "probability that these servers carry the demand of every model, by"
+            " joint draws", least=0, most=1),
+        column("attained", REAL, "share",
+            "share of requests within the SLA in a simulated queue, of the model with the lowest"
+            " share; null if the service times of a server are unknown"),
         *SOLVED,
-        column("on_spot", REAL, "share", "of the demand, on servers at the spot price"),
-        column("lost_to_revocations", REAL, "share", "of the demand, lost until a revoked server is"
-               " replaced: its share x rs / (1 + rs), of r revocations per hour that it runs and"
-               " the start of s hours that was measured, without the boot of a new machine; null"
-               " without an experiment startup"),
-        column("usd_per_month_expected", REAL, "USD", "of as many hours in which servers answer:"
-               " usd_per_month with 1 + rs as many servers at the spot price, for they are paid"
-               " while they start; null without an experiment startup"),
+        column("on_spot", REAL, "share", "share of the demand on servers at the spot price"),
+        column("lost_to_revocations", REAL, "share",
+            "share of the demand that is lost until a revoked server is replaced: on_spot x rs,"
+            " for r revocations per hour of running and a measured start of s hours, without the"
+            " boot of a new machine; null without an experiment startup"),
+        column("usd_per_month_expected", REAL, "USD",
+            "usd_per_month with 1 + rs as many servers at the spot price, since servers are paid"
+            " while they start; null without an experiment startup"),
     ],
     key=("level", "strategy"),
     holds=[
@@ -154,8 +160,10 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
-    """Loss through revocations. If a model's share is on several servers, the slowest start
-    counts."""
+    """Return the columns of the loss through revocations.
+
+    If a model's share is on several servers, the slowest start counts.
+    """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
     if spot is None or not used:
@@ -167,8 +175,10 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
         }
     starts_s = _starts_s(results)
     hours = [starts_s.get(offer.point.server, np.nan) / 3600 for _, offer in used]
-    starts = spot.revocations_per_hour * np.array(hours)  # NaN where one is not known
-    starting = starts / (1 + starts)  # of its time: a server runs for so long, and then starts
+    starts = spot.revocations_per_hour * np.array(hours)  # NaN if a start time is unknown
+    starting = starts / (
+        1 + starts
+    )  # share of the time that a server starts: it runs for 1 / r hours, then starts for s hours
     usd_per_hour = np.array([count * offer.usd_per_hour for count, offer in used])
     total = sum(plan.level.rps.values())
     on_spot = sum(plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models)
@@ -181,7 +191,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
-    """Mean time from the start to all models ready, by server; of the slowest scenario."""
+    """Return the mean time from the start to all models ready, by server; that of the slowest
+    scenario."""
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):
         if not record.starts:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # to make the table takes no more
     import pandas as pd
 
 DESCRIPTION = (
-    "One row per setting of a grid and tenant alone or shared load line, the cheapest first; empty"
+    "One row per setting of a grid and dedicated or shared load line, the cheapest first; empty"
     " without a grid."
 )
 TITLE = "Settings side by side"
@@ -59,8 +59,8 @@ def _add_up_to_1(
 
 GRID = [
     column("study", TEXT, "", "name of the study"),
-    column("grid", TEXT, "", "name of the scenario that has it in the configuration"),
-    column("mix", TEXT, "", "the tenant alone, or text of the load line, as in the configuration"),
+    column("grid", TEXT, "", "name of the scenario with the grid in the configuration"),
+    column("mix", TEXT, "", "text of the load line, or the tenant alone, as in the configuration"),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
     column("preset", TEXT, "", "how much evidence was collected"),
 ]
@@ -70,13 +70,16 @@ SCHEMA = Schema(
     [
         *GRID,
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
-        column("server", TEXT, "", "name of the server, with what it has otherwise"),
+        column("server", TEXT, "",
+            "name of the server, with its settings other than those of the grid"),
         column("setting", TEXT, "", "the setting as text"),
-        column("runtime", TEXT, "", "varied runtime; null, as the next seven columns, where it is"
-               " not varied", null=True),
+        column("runtime", TEXT, "",
+            "varied runtime; null, like the next seven columns, if the grid does not"
+            " vary it", null=True),
         column("cores", WHOLE, "cores", "varied cores of the server", null=True, least=1),
-        column("precision", TEXT, "", "varied arithmetic of the network", null=True),
-        column("instances", WHOLE, "", "varied copies of the network", null=True, least=1),
+        column("precision", TEXT, "", "varied numeric precision of the network", null=True),
+        column("instances", WHOLE, "",
+            "varied number of instances of the network", null=True, least=1),
         column("max_batch_size", WHOLE, "images", "varied largest batch", null=True, least=1),
         column("max_queue_delay_us", TEXT, "us", "varied delay of dynamic batching, or none",
                null=True),
@@ -84,11 +87,14 @@ SCHEMA = Schema(
                null=True),
         column("intra_op_threads", WHOLE, "", "varied threads of one inference",
                null=True, least=1),
-        column("rank", WHOLE, "", "by cost, 1 the cheapest; null where not to be recommended",
+        column("rank", WHOLE, "",
+            "rank by cost, 1 is the cheapest; null if the setting cannot be recommended",
                null=True, least=1),
-        column("excluded", TEXT, "", "why not: left out, without a certified rate, or beyond a"
-               " bound; empty where it may be recommended"),
-        column("verdict", TEXT, "", "as in the table peaks; left_out where it was not measured",
+        column("excluded", TEXT, "",
+            "why the setting cannot be recommended: left out, without a certified rate, or beyond"
+            " a bound; empty if it can"),
+        column("verdict", TEXT, "",
+            "as in the table peaks; left_out if the setting was not measured",
                choices=(*Outcome, "left_out")),
         column("repeats", WHOLE, "", "repeats measured", null=True, least=1),
         column("estimate_rps", REAL, "requests/s", "most likely limit, all tenants together"),
@@ -98,23 +104,27 @@ SCHEMA = Schema(
                " in every repeat"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency at the certified rate, the"
                " highest of all tenants and repeats"),
-        column("usd_per_million_inferences", REAL, "USD", "a million inferences at the estimated"
-               " limit, by the first pricing of the study; in mixes a request of each tenant counts"
-               " by what it costs alone with the first setting (docs/explanation/grids.md)"),
+        column("usd_per_million_inferences", REAL, "USD",
+            "cost of a million inferences at the estimated limit, by the first pricing of the"
+            " study; in mixes a request of each tenant counts by its cost alone with the first"
+            " setting (docs/explanation/grids.md)"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
-        column("cost_ratio", REAL, "", "its cost / that of the cheapest", least=0),
+        column("cost_ratio", REAL, "",
+            "cost of the setting / cost of the cheapest setting", least=0),
         column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws",
                least=0),
         column("ratio_high", REAL, "", "cost_ratio: upper end", least=0),
-        column("probability_cheapest", REAL, "", "share of the joint draws in which it is the"
-               " cheapest; null where a cost has no bound", least=0, most=1),
-        column("on_front", FLAG, "", "whether no other one is better in cost, p95_ms and throughput"
-               " at once (Pareto); null where not to be recommended", null=True),
-        column("relative_error", REAL, "", "loss of accuracy: how far the served answers are from"
-               " those of the network in fp32, the largest of all tenants and repeats", least=0),
-        column("joules_per_inference", REAL, "J", "as in the table costs; null where nothing"
-               " tells"),
+        column("probability_cheapest", REAL, "",
+            "share of the joint draws in which it is the cheapest; null if a"
+            " cost has no bound", least=0, most=1),
+        column("on_front", FLAG, "",
+            "whether no other setting is better in cost, p95_ms and throughput at once"
+            " (Pareto); null if the setting cannot be recommended", null=True),
+        column("relative_error", REAL, "",
+            "loss of accuracy: relative error of the served answers against the network"
+            " in fp32, the largest of all tenants and repeats", least=0),
+        column("joules_per_inference", REAL, "J", "as in the table costs; null without counters"),
     ],
     key=("grid", "mix", "load_line", "scenario"),
     holds=[

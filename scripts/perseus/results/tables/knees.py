@@ -16,9 +16,9 @@ from perseus.results.tables.concurrency import ConcurrencyRecord
 DESCRIPTION = "One row per cell of closed loops, all tenants together; empty if there is none."
 TITLE = "Knees of closed loops"
 NOTE = (
-    "Fitted to the throughput of all tenants together over their requests in flight: at the knee"
-    " the straight line of few requests meets the saturated throughput, so that fewer leave the"
-    " server idle and more only wait. 95 % intervals in brackets."
+    "Fitted to the throughput of all tenants together over their requests in flight. At the knee,"
+    " the straight line of few requests meets the saturation throughput: with fewer requests in"
+    " flight the server idles, and additional ones only wait. 95 % intervals in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -35,38 +35,39 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *CELL,
-        column("levels", WHOLE, "", "levels at which the server was what limited"),
-        column("law", TEXT, "", "the law that they speak for (docs/explanation/closed-loops.md):"
-               " queueing network or universal scalability law",
+        column("levels", WHOLE, "", "levels at which the server was the limit"),
+        column("law", TEXT, "",
+            "the law that fits best (docs/explanation/closed-loops.md): queueing network or"
+            " universal scalability law",
                null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests", "requests in flight, of all tenants, at which the two"
                " asymptotes of the throughput meet: R/D, of the universal law 1/sigma"),
         column("knee_low", REAL, "requests", "its 95 % interval by the profile, lower end"),
         column("knee_high", REAL, "requests", "upper end of that interval; infinite if no level"
                                               " bounds it"),
-        column("knee_rps", REAL, "requests/s", "the fitted throughput there, with a whole number in"
-               " flight"),
+        column("knee_rps", REAL, "requests/s",
+            "the fitted throughput at the knee, with a whole number in flight"),
         column("bracketed", FLAG, "", "whether levels were measured on both sides of the knee"),
         column("single_rps", REAL, "requests/s", "fitted throughput of one request in flight: 1/R,"
                " lambda of the universal law"),
         column("single_low_rps", REAL, "requests/s", "lower end of the 95 % interval of the"
                                                      " column above"),
         column("single_high_rps", REAL, "requests/s", "upper end"),
-        column("saturated_rps", REAL, "requests/s", "throughput that more requests in flight do not"
-               " raise: 1/D, lambda/sigma of the universal law, never reached where it has a"
-               " kappa"),
+        column("saturated_rps", REAL, "requests/s",
+            "throughput for many requests in flight: 1/D, lambda/sigma of the universal law,"
+            " which never reaches it if it has a kappa"),
         column("saturated_low_rps", REAL, "requests/s", "lower end of the 95 % interval of the"
                                                         " column above"),
         column("saturated_high_rps", REAL, "requests/s", "upper end of that interval; infinite"
                " if no level bounds it"),
-        column("kappa", REAL, "", "coherency of the universal law; null of the queueing network",
+        column("kappa", REAL, "", "coherency of the universal law; null for the queueing network",
                least=0),
         column("kappa_low", REAL, "", "lower end of the 95 % interval of the column above",
                least=0),
         column("kappa_high", REAL, "", "upper end", least=0),
-        column("highest", REAL, "requests", "requests in flight beyond which throughput falls,"
-               " sqrt((1 - sigma) / kappa); infinite where it does not, null of the queueing"
-               " network"),
+        column("highest", REAL, "requests",
+            "requests in flight beyond which throughput falls, sqrt((1 - sigma) / kappa);"
+            " infinite if throughput does not fall, null for the queueing network"),
         column("highest_low", REAL, "requests", "lower end of the 95 % interval of the column"
                                                 " above"),
         column("highest_high", REAL, "requests", "upper end"),
@@ -74,7 +75,7 @@ SCHEMA = Schema(
                most=inf),
         column("verdict", TEXT, "", "ok, failed or infeasible (a grid's setting without a model)",
                choices=("ok", "failed", "infeasible")),
-        column("reason", TEXT, "", "why there is no knee, or none between levels"),
+        column("reason", TEXT, "", "why there is no knee, or no level beyond it"),
     ],
     key=("cell",),
     holds=[

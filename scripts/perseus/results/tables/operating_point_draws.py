@@ -12,8 +12,8 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per row of `operating_points` and draw of its uncertainty: the draws that the"
-    " probabilities and intervals of `fleets` rest on."
+    "One row per row of `operating_points` and draw of its uncertainty: the draws behind the"
+    " probabilities and intervals of `fleets`."
 )
 SCHEMA = Schema(
     [
@@ -24,7 +24,8 @@ SCHEMA = Schema(
         column("model", TEXT, "", "a model of its tenants"),
         column("draw", WHOLE, "", "number of the draw; rows with the same number belong together:"
                f" at most {RESAMPLES} are kept"),
-        column("rps", REAL, "requests/s", "what one server carries of the model in this draw",
+        column("rps", REAL, "requests/s",
+            "requests/s of the model that one server carries in this draw",
                null=False),
     ],
     key=("scenario", "load_line", "preset", "model", "draw"),

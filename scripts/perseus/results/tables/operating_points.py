@@ -13,7 +13,7 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per load line with a lower limit, and model on it: what one such server carries."
+    "One row per load line with a lower limit, and model on it: the capacity of one such server."
 )
 TITLE = "What one server carries"
 NOTE = (
@@ -44,12 +44,14 @@ SCHEMA = Schema(
         column("preset", TEXT, "", "how much evidence was collected"),
         column("mix", TEXT, "", "text of the load line"),
         column("model", TEXT, "", "a model of its tenants"),
-        column("lower_rps", REAL, "requests/s", "what one server carries of it, lower limit: the"
-               f" {LOWER:.0%} quantile; of shared lines at the speed that the host had in the"
-               " dedicated cells", null=False),
-        column("estimate_rps", REAL, "requests/s", "the estimate, likewise", null=False),
-        column("request_batch_size", WHOLE, "images", "of a request of it with which this was"
-               " measured; the most, where several tenants have the model", least=1),
+        column("lower_rps", REAL, "requests/s",
+            "requests/s of the model that one server carries, lower limit: the"
+            f" {LOWER:.0%} quantile; shared lines are corrected to the speed of the"
+            " host in the dedicated cells", null=False),
+        column("estimate_rps", REAL, "requests/s", "the estimate of this rate", null=False),
+        column("request_batch_size", WHOLE, "images",
+            "images of a request of the model in the measurement; the largest number, if"
+            " several tenants have the model", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
         column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
         *PRICED,

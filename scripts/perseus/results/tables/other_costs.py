@@ -10,14 +10,15 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables import costs
 
 DESCRIPTION = (
-    "As costs, one row per load line, pricing and price of `other_prices`; empty without any."
+    "One row per load line, pricing and price of `other_prices`, with the columns of costs; empty"
+    " without such prices."
 )
 TITLE = "At other prices"
 NOTE = (
-    "What the same servers cost in other regions, or as other instances (`other_prices`): USD per"
-    " million inferences at the estimated limit, 95 % intervals in brackets. Share: of the instance"
-    " and its price that a server has. Valid on: the day, where it is known (a column Date of the"
-    " list, or costs.priced_on)."
+    "The cost of the same servers in other regions, or as other instances (`other_prices`): USD"
+    " per million inferences at the estimated limit, 95 % intervals in brackets. Share: of the"
+    " instance and its price that belongs to a server. Valid on: the day, if known (a column Date"
+    " of the list, or costs.priced_on)."
 )
 SHOWN = {
     "server": "server",
@@ -32,7 +33,7 @@ SHOWN = {
     "source": "price_source",
     "doubtful": "price_doubts",
 }
-SCHEMA = replace(costs.SCHEMA, key=())  # prices may differ in anything
+SCHEMA = replace(costs.SCHEMA, key=())  # all columns of the price can differ
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

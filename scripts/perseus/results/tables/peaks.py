@@ -32,35 +32,39 @@ SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
-        column("runtime", TEXT, "", "what executes the networks inside Triton: the server's in the"
-               " configuration, the backend of a `served_model`"),
+        column("runtime", TEXT, "",
+            "what executes the networks inside Triton: the runtime of the server in the"
+            " configuration, or the backend of a `served_model`"),
         PRECISION,
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
                " in every repeat"),
-        column("estimate_rps", REAL, "requests/s", "estimated limit of the server, all tenants"
-               " together, mean of the repeats that found one"),
+        column("estimate_rps", REAL, "requests/s",
+            "estimated limit of the server, all tenants together, mean of the repeats that found"
+            " a limit"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
-        column("cliff", TEXT, "", "where latency leaps to over twenty times within 25 % of load,"
-               " from within the SLA to beyond it; empty where it does not"),
+        column("cliff", TEXT, "",
+            "cliff: where latency rises more than 20 times within 25 % of load, from within the"
+            " SLA to beyond it; empty without a cliff"),
         column("other_load", TEXT, "", "largest load of other processes on the server's cores or"
                " GPUs in a valid window of any repeat; empty if it was at most 10 %"),
         column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
                " certified one"),
-        column("certified_scale", REAL, "", "certified_rps as point s of the load line", least=0),
-        column("estimate_scale", REAL, "", "estimate_rps as point s of the load line", least=0),
+        column("certified_scale", REAL, "", "certified_rps as load factor", least=0),
+        column("estimate_scale", REAL, "", "estimate_rps as load factor", least=0),
         column("ci_low_scale", REAL, "", f"estimate_scale: lower end {CI}", least=0),
         column("ci_high_scale", REAL, "", f"estimate_scale: upper end {CI}", least=0),
-        column("first_failing_scale", REAL, "", "first_failing_rps as point s of the load line",
+        column("first_failing_scale", REAL, "", "first_failing_rps as load factor",
                least=0),
         column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants, at the"
                " estimates: how many dedicated servers one shared server replaces", least=0),
         column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
         column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}", least=0),
         column("certified_sharing_ratio", REAL, "", "the same from certified rates only", least=0),
-        column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants,"
-               " at the estimates: far below 1, the client was not the limit; empty if a ceiling"
-               " is unknown or unreliable", least=0),
+        column("client_load", REAL, "",
+            "sum of rate / ceiling of the client over the tenants, at the estimates; far"
+            " below 1, the client was not the limit; empty if a ceiling is unknown or"
+            " unreliable", least=0),
         column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
         column("measured_s", REAL, "s", "length of all windows and repeats", null=False),
     ],
@@ -91,7 +95,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
     certified_scale, certified = peak.certified
     failing_scale, failing_rps = peak.first_failing
     sure = np.array([np.nan if each is None else each.certified[0] for each in alone])
-    loaded = certified != 0  # a tenant that is not in the mix takes nothing of its peak
+    loaded = certified != 0  # a tenant that is not in the mix uses no share of its peak
     return {
         **load_line(peak),
         "device": peak.task.server.device,

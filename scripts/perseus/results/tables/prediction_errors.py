@@ -1,4 +1,4 @@
-"""Table `prediction_errors`: errors of predicted sharing ratios of mixes that were left out."""
+"""Table `prediction_errors`: errors of predicted sharing ratios of measured mixes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 
 DESCRIPTION = (
-    "One row per shared server, step of the ladder and what is left out when a mix is predicted."
+    "One row per shared server, prediction model (step) and kind of data that is left out for the"
+    " prediction."
 )
 TITLE = "How far predictions are off"
 NOTE = (
-    "Of each measured mix of different models, as if nothing had been measured of the mix, of one"
-    " of its models, or on the server at all: |predicted / measured - 1|. Noise: how far the"
-    " measured ratios themselves are uncertain (half of the 95 % interval, median). Carried"
-    " nothing: mixes that were measured and keep no SLA, of which no error can be stated."
+    "For each measured mix of different models, the prediction without the measurements of the"
+    " mix, of one of its models, or of the whole server: |predicted / measured - 1|. Noise:"
+    " uncertainty of the measured ratios (half of the 95 % interval, median). Carried nothing:"
+    " measured mixes that keep no SLA at any load, for which there is no error."
 )
 SHOWN = {
     "server": "server",
@@ -43,18 +44,21 @@ SCHEMA = Schema(
         column("step", TEXT, "", f"step of the ladder, {', '.join(LadderStep)} "
                "(docs/explanation/frontier.md)",
                choices=LadderStep),
-        column("left_out", TEXT, "", "what is not known when a mix is predicted: the mix, one of"
-               " its models (a prediction for each), or the server", choices=Out),
-        column("predictions", WHOLE, "", "mixes that could be predicted so", least=1),
+        column("left_out", TEXT, "",
+            "data that is left out when a mix is predicted: the mix, one of its"
+            " models (one prediction for each), or the server", choices=Out),
+        column("predictions", WHOLE, "", "mixes with such a prediction", least=1),
         column("median_error", REAL, "share", "median of |predicted / measured - 1|",
                null=False, most=inf),
         column("p90_error", REAL, "share", "90th percentile of the same", null=False, most=inf),
         column("bias", REAL, "share", "mean of predicted / measured - 1", null=False, least=-1,
                most=inf),
-        column("noise", REAL, "share", "half of the 95 % interval of a measured ratio, as a share"
-               " of it; median of the mixes whose interval ends", most=inf),
-        column("infeasible", WHOLE, "", "mixes of different models on the server that carried"
-               " nothing within their SLAs, though each tenant did alone"),
+        column("noise", REAL, "share",
+            "half of the 95 % interval of a measured ratio, as a share of the ratio;"
+            " median of the mixes whose interval is bounded", most=inf),
+        column("infeasible", WHOLE, "",
+            "mixes of different models on the server that carried nothing within their SLAs,"
+            " although each tenant alone did"),
     ],
     key=("server", "preset", "step", "left_out"),
     holds=[ascending("median_error", "p90_error")],

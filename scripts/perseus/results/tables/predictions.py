@@ -17,9 +17,9 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, close, column, holds
 
 DESCRIPTION = (
-    "One row per measured mix of different models on a shared server, and per pair of tenants that"
-    " was not measured; a hundred of both at most. A mix that several load lines measured is that"
-    " of the first; one that carried nothing within its SLAs has no row."
+    "One row per measured mix of different models on a shared server, and per unmeasured pair of"
+    " tenants; at most a hundred of each. If several load lines measured a mix, the first one"
+    " counts. A mix that carried nothing within its SLAs has no row."
 )
 TITLE = "Predicted sharing"
 NOTE = (
@@ -47,31 +47,37 @@ SHOWN = {
 INTERVAL = f"of the {100 * CONFIDENCE:.0f} % interval of a prediction"
 SCHEMA = Schema(
     [
-        column("study", TEXT, "", "name of the study"),
+        column("study", TEXT, "", "name of the server"),
         column("server", TEXT, "", "name of the server"),
         column("mix", TEXT, "", "tenants under load, with the weights of their dedicated peaks"),
         column("preset", TEXT, "", "how much evidence was collected"),
-        column("measured_ratio", REAL, "", "sum of rate / dedicated peak at the measured limit, as"
-               " sharing_ratio in the table savings; null where it was not measured", least=0),
+        column("measured_ratio", REAL, "",
+            "sum of rate / dedicated peak at the measured limit, as sharing_ratio in the"
+            " table savings; null if not measured", least=0),
         column("measured_low", REAL, "", f"its lower end {CI}", least=0),
         column("measured_high", REAL, "", f"its upper end {CI}", least=0),
-        column("predicted_ratio", REAL, "", "by the model that predicts the other mixes best,"
-               " minus its usual error; null if too few mixes were measured", least=0),
+        column("predicted_ratio", REAL, "",
+            "prediction by the model (step) that predicts the other mixes best,"
+            " corrected for its usual error; null if too few mixes were measured", least=0),
         column("predicted_low", REAL, "", f"lower end {INTERVAL}", least=0),
         column("predicted_high", REAL, "", f"upper end {INTERVAL}", least=0),
-        column("within", REAL, "share", "half of that interval: how far off nine predictions of"
-               " ten are at most; never less than measurements leave open", most=inf),
+        column("within", REAL, "share",
+            "half of that interval: nine predictions of ten are at most this far off;"
+            " at least the uncertainty of the measured ratios", most=inf),
         column("as_measured", FLAG, "", "whether nine predictions of ten are no further off than a"
                " second measurement would be"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
-        column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(LadderStep)}"
-               " (docs/explanation/frontier.md), or empty", choices=("", *LadderStep)),
+        column("step", TEXT, "",
+            "prediction model (step) that was used:"
+            f" {', '.join(LadderStep)} (docs/explanation/frontier.md);"
+            " empty without a prediction", choices=("", *LadderStep)),
         *(
             column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.description}", least=0)
             for step in LadderStep
         ),
-        column("mixes_known", WHOLE, "", "other mixes of different models on the server that were"
-               " measured; of a pair that was not, one of each group of models"),
+        column("mixes_known", WHOLE, "",
+            "other measured mixes of different models on the server; for an unmeasured pair, one"
+            " mix of each group of models"),
         column("reason", TEXT, "", "why there is no prediction"),
     ],
     key=("server", "preset", "mix"),

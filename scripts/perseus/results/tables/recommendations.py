@@ -18,9 +18,9 @@ from perseus.results.tables.aa import noise_floors
 from perseus.results.tables.grid import GRID, grid
 
 SURE = 0.95
-"""Probability of being the cheapest from which on it is clear."""
+"""Least probability of being the cheapest for a clear recommendation."""
 
-DESCRIPTION = "One row per grid and tenant alone or shared load line; empty without a grid."
+DESCRIPTION = "One row per grid and dedicated or shared load line; empty without a grid."
 TITLE = "Recommended settings"
 NOTE = (
     "The cheapest setting with a certified rate that keeps the bounds of the grid. It is clear"
@@ -43,30 +43,36 @@ SCHEMA = Schema(
     [
         *GRID,
         column("setting", TEXT, "", "the recommended setting; null if there is none", null=True),
-        column("server", TEXT, "", "its server, with what that has otherwise", null=True),
-        column("scenario", TEXT, "", "its server and tenants: one Triton model repository",
+        column("server", TEXT, "",
+            "server of the setting, with its settings other than those of the grid", null=True),
+        column("scenario", TEXT, "",
+            "server and tenants of the setting: one Triton model repository",
                null=True),
-        column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
-               " with it in every repeat"),
-        column("p95_ms", REAL, "ms", "95th percentile of the latency there, of the slowest tenant"),
-        column("usd_per_million_inferences", REAL, "USD", "a million inferences with it, as in the"
-               " table grid"),
+        column("certified_rps", REAL, "requests/s",
+            "highest total rate that passed fresh windows in every repeat, with the setting"),
+        column("p95_ms", REAL, "ms",
+            "95th percentile of the latency at that rate, of the slowest tenant"),
+        column("usd_per_million_inferences", REAL, "USD",
+            "cost of a million inferences with the setting, as in the table grid"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
         column("runner_up", TEXT, "", "the next cheapest setting", null=True),
-        column("cost_ratio", REAL, "", "cost of the runner-up / that of the setting to take",
+        column("cost_ratio", REAL, "", "cost of the runner-up / cost of the recommended setting",
                least=0),
         column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws",
                least=0),
         column("ratio_high", REAL, "", "cost_ratio: upper end", least=0),
-        column("probability_cheapest", REAL, "", "of the setting to take; null where a cost has no"
-               " bound", least=0, most=1),
-        column("noise_floor", REAL, "share", "noise of the host, the highest of these servers: the"
-               " difference of two single cells that chance exceeds in 5 % of pairs; null without"
-               " an experiment aa", most=inf),
+        column("probability_cheapest", REAL, "",
+            "probability that the recommended setting is the cheapest; null if a"
+            " cost has no bound", least=0, most=1),
+        column("noise_floor", REAL, "share",
+            "noise of the host, the highest of these servers: the difference of two"
+            " single cells that chance exceeds in 5 % of pairs; null without an"
+            " experiment aa", most=inf),
         column("settings", WHOLE, "", "settings that were measured"),
-        column("excluded", WHOLE, "", "of these, without a certified rate or beyond a bound"),
-        column("verdict", TEXT, "", "clear, too close to tell, only one (is left) or none",
+        column("excluded", WHOLE, "",
+            "of these, settings without a certified rate or beyond a bound"),
+        column("verdict", TEXT, "", "clear, too close to tell, only one (setting remains) or none",
                choices=VERDICTS),
         column("recommendation", TEXT, "", "the recommendation as text"),
     ],

@@ -1,4 +1,4 @@
-"""Table `replay`: bursty or recorded arrivals, offered together and alone."""
+"""Table `replay`: bursty or recorded arrivals, sent to all tenants together and to each alone."""
 
 from __future__ import annotations
 
@@ -78,17 +78,20 @@ class Offered(BaseModel):
 
 
 class ReplayRecord(Record):
-    """The results of arrivals that were offered together and alone."""
+    """The results of arrivals that were sent to all tenants together and to each alone."""
 
     kind: ClassVar[str] = "replay"
 
     offered: tuple[Offered, ...] = Field(
-        description="per phase (shared, alone) and tenant with load: its `window` of"
-        " windows.parquet, the mean rate that was asked for, the verdict, the share of requests"
-        " within the SLA with its 95 % interval, the worst minute, the bursts of its arrivals, each"
-        " with the seconds that recovery took (null if it was not over), the most requests in"
-        " flight, `fidelity` (send lag, share sent within 1 ms, unsent), and for each second since"
-        " the start of the window the requests intended in it and those within the SLA"
+        description=(
+            "per phase (shared, alone) and tenant with load: its `window` of windows.parquet, the"
+            " configured mean rate, the verdict, the share of requests within the SLA with its 95"
+            " % interval, the worst minute, the bursts of its arrivals, each with the seconds"
+            " until recovery (null if the server had not recovered), the most requests in flight,"
+            " `fidelity` (send lag, share sent within 1 ms, unsent), and for each second since the"
+            " start of the window the requests with an intended send time in it and those within"
+            " the SLA"
+        )
     )
 
     @property
@@ -102,13 +105,13 @@ class ReplayRecord(Record):
 
 
 RECORD = ReplayRecord
-DESCRIPTION = "One row per phase (together, alone) and tenant of a replay; empty if there is none."
+DESCRIPTION = "One row per phase (together, alone) and tenant of a replay; empty without a replay."
 TITLE = "Bursts and traces"
 NOTE = (
-    "The same arrivals offered to all tenants together (shared) and to each alone on the same"
+    "The same arrivals, sent to all tenants together (shared) and to each tenant alone on the same"
     " server. Attained: requests within the SLA, 95 % interval in brackets; the worst minute may"
     " begin at any second. Recovery: from the end of a burst until all its requests have ended and"
-    " a second kept the SLA again. Sent on time: within 1 ms; late sends are the client's."
+    " the SLA held for a second. Sent on time: within 1 ms; the client causes late sends."
 )
 SHOWN = {
     "cell": "cell",
@@ -138,39 +141,46 @@ SCHEMA = Schema(
         column("process", TEXT, "", "poisson, gamma, mmpp or trace",
                choices=("poisson", "gamma", "mmpp", "trace")),
         column("duration_s", REAL, "s", "length of the arrivals", null=False),
-        column("rate_rps", REAL, "requests/s", "mean rate that was asked for"),
-        column("offered_rps", REAL, "requests/s", "mean rate of the arrivals as they were drawn"),
+        column("rate_rps", REAL, "requests/s", "configured mean rate"),
+        column("offered_rps", REAL, "requests/s", "mean rate of the drawn arrivals"),
         column("busiest_rps", REAL, "requests/s", "most arrivals in a second"),
-        column("dispersion", REAL, "", "variance over mean of the arrivals per second (index of"
-               " dispersion): 1 of Poisson arrivals", least=0),
-        column("requests", WHOLE, "requests", "requests, without the unsent", null=True),
+        column("dispersion", REAL, "",
+            "variance over mean of the arrivals per second (index of dispersion): 1 for"
+            " Poisson arrivals", least=0),
+        column("requests", WHOLE, "requests", "requests without the unsent ones", null=True),
         column("effective_requests", REAL, "requests", "number of independent requests with the"
                " same evidence (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests", "requests that failed or timed out, or were not sent",
                null=True),
         column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
-        column("attained", REAL, "share", "requests within the latency of the SLA"),
-        column("attained_low", REAL, "share", "its 95 % interval, that of a verdict"
-               " (docs/explanation/verdict.md), lower end"),
+        column("attained", REAL, "share", "share of requests within the latency of the SLA"),
+        column("attained_low", REAL, "share",
+            "its 95 % interval, as for a verdict (docs/explanation/verdict.md), lower end"),
         column("attained_high", REAL, "share", "upper end"),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
-        column("worst_minute_start_s", WHOLE, "s", "since the start of the window: the 60 s with"
-               " the lowest attainment, or all of a shorter window", null=True),
-        column("worst_minute_requests", WHOLE, "requests", "requests intended in it", null=True),
-        column("worst_minute_attained", REAL, "share", "of them, within the latency of the SLA"),
+        column("worst_minute_start_s", WHOLE, "s",
+            "start of the worst minute since the start of the window: the 60 s with"
+            " the lowest attainment, or the whole of a shorter window", null=True),
+        column("worst_minute_requests", WHOLE, "requests",
+            "requests with an intended send time in that minute", null=True),
+        column("worst_minute_attained", REAL, "share",
+            "share of these requests within the latency of the SLA"),
         column("bursts", WHOLE, "", "bursts of its arrivals (docs/explanation/replay.md)",
                null=True),
-        column("worst_recovery_s", REAL, "s", "longest time from the end of a burst until the"
-               " server had recovered; infinite where it had not when the window ended"),
-        column("most_in_flight", WHOLE, "requests", "largest number of requests that were due"
-               " and not yet answered", null=True),
+        column("worst_recovery_s", REAL, "s",
+            "longest time from the end of a burst until the server had recovered; infinite if it"
+            " had not recovered at the end of the window"),
+        column("most_in_flight", WHOLE, "requests",
+            "largest number of requests past their intended send time without a"
+            " response", null=True),
         column("lag_p50_ms", REAL, "ms", "median of the send lag (sent - intended)"),
         column("lag_p99_ms", REAL, "ms", "its 99th percentile"),
         column("lag_max_ms", REAL, "ms", "its maximum"),
-        column("punctual", REAL, "share", "requests sent within 1 ms of their time"),
+        column("punctual", REAL, "share",
+            "share of requests that were sent within 1 ms of their intended send time"),
         column("unsent", WHOLE, "requests", "requests that were never sent", null=True),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed, blocked, or"
@@ -185,7 +195,7 @@ SCHEMA = Schema(
         ascending("lag_p50_ms", "lag_p99_ms", "lag_max_ms"),
     ],
 )  # fmt: skip
-"""Null what was not measured."""
+"""Columns of a phase are null if the phase was not measured."""
 
 OF_WINDOW = (
     "offered_rps",

@@ -19,15 +19,15 @@ from perseus.results.tables.peaks import runtime
 from perseus.study.setting import MARK
 
 DESCRIPTION = (
-    "One row per dedicated peak of a model that was measured with several runtimes or"
-    " precisions; empty if there is none."
+    "One row per dedicated peak of a model that was measured with several runtimes or precisions;"
+    " empty without such models."
 )
 TITLE = "Runtimes"
 NOTE = (
-    "Limits of a model alone, served alike but for runtime and precision; requests/s, 95 %"
-    " intervals in brackets. A runtime is ranked among those that computed in the same precision. A"
-    " network in another precision does other work and gives other answers: its rate beside fp32"
-    " says what the precision gains, and not which runtime is faster."
+    "Limits of a model alone, with settings that differ only in runtime and precision; requests/s,"
+    " 95 % intervals in brackets. A runtime is ranked among those that computed in the same"
+    " precision. Another precision means other operations and other answers: its rate beside fp32"
+    " shows the gain of the precision, and not which runtime is faster."
 )
 SHOWN = {
     "model": "mix",
@@ -44,16 +44,16 @@ SHOWN = {
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("question", TEXT, "", "the model with the settings that all of its rows have"),
+        column("question", TEXT, "", "the model with the settings that all of its rows share"),
         column("model", TEXT, "", "name of the model"),
         column("preset", TEXT, "", "how much evidence was collected"),
         column("mix", TEXT, "", "the tenant, as in the table peaks"),
         column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
         column("cores", WHOLE, "cores", "cores of the server", least=1),
-        column("asked_precision", TEXT, "", "numeric precision as configured; empty where only the"
-               " server knows"),
-        column("precision", TEXT, "", "numeric precision that the network was computed in, as in"
-               " the table peaks"),
+        column("asked_precision", TEXT, "",
+            "numeric precision as configured; empty if only the server knows it"),
+        column("precision", TEXT, "",
+            "numeric precision of the computation, as in the table peaks"),
         column("runtime", TEXT, "", "what executes the network"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
@@ -63,22 +63,26 @@ SCHEMA = Schema(
         column("estimate_rps", REAL, "requests/s", "most likely limit"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
-        column("rank", WHOLE, "", "by that limit among those of the same precision, 1 the fastest;"
-               " null where no limit is known", null=True, least=1),
-        column("rate_ratio", REAL, "", "its limit / that of the fastest of the same precision",
+        column("rank", WHOLE, "",
+            "rank by that limit among those of the same precision, 1 is the"
+            " fastest; null if the limit is unknown", null=True, least=1),
+        column("rate_ratio", REAL, "", "limit / limit of the fastest of the same precision",
                least=0),
         column("ratio_low", REAL, "", "rate_ratio: lower end of the 95 % interval, of joint draws",
                least=0),
         column("ratio_high", REAL, "", "rate_ratio: upper end", least=0, most=inf),
-        column("probability_fastest", REAL, "", "share of the joint draws in which it is the"
-               " fastest of the same precision; null where a limit has no bound", least=0, most=1),
-        column("fp32_ratio", REAL, "", "its limit / that of the fastest in fp32: what another"
-               " precision gains; null in fp32", least=0),
+        column("probability_fastest", REAL, "",
+            "share of the joint draws in which it is the fastest of the same"
+            " precision; null if a limit has no bound", least=0, most=1),
+        column("fp32_ratio", REAL, "",
+            "limit / limit of the fastest in fp32: the gain of another precision; null"
+            " in fp32", least=0),
         column("fp32_ratio_low", REAL, "", "fp32_ratio: lower end of the 95 % interval, of joint"
                " draws", least=0),
         column("fp32_ratio_high", REAL, "", "fp32_ratio: upper end", least=0, most=inf),
-        column("relative_error", REAL, "", "how far the served answers are from those of the"
-               " network in fp32 (docs/evidence/exports.md), the largest of all repeats", least=0),
+        column("relative_error", REAL, "",
+            "relative error of the served answers against the network in fp32"
+            " (docs/evidence/exports.md), the largest of all repeats", least=0),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -98,8 +102,11 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
-    """Dedicated peaks of a model that differ in runtime and precision only, by their common
-    settings; only those with a choice."""
+    """Return the dedicated peaks of a model that differ in runtime and precision only, by their
+    common settings.
+
+    Models with a single such peak are left out.
+    """
     found: dict[tuple[Hashable, ...], list[RepeatedPeak]] = {}
     for peak in peaks:
         if peak.is_dedicated:

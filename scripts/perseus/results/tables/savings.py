@@ -25,12 +25,14 @@ SCHEMA = Schema(
         column("speed_change", REAL, "", "speed of the server relative to the dedicated cells,"
                " by saturation probes (geometric mean over the tenants); sharing_ratio uses"
                " dedicated peaks corrected for it (docs/explanation/sharing-ratio.md)", least=0),
-        column("saving", REAL, "share", "1 - 1 / sharing_ratio, of the cost of dedicated servers;"
-               " negative: sharing costs more", least=-inf),
+        column("saving", REAL, "share",
+            "1 - 1 / sharing_ratio, relative to the cost of dedicated servers;"
+            " negative: sharing costs more", least=-inf),
         column("ci_low", REAL, "share", f"saving: lower end {CI}", least=-inf),
         column("ci_high", REAL, "share", f"saving: upper end {CI}", least=-inf),
-        column("probability_of_saving", REAL, "", "share of the draws with saving > 0;"
-               " null where an end of the interval is open", least=0, most=1),
+        column("probability_of_saving", REAL, "",
+            "share of the draws with saving > 0; null if an end of the interval"
+            " is open", least=0, most=1),
         column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
                " holds for all lines of the scenario at once, so also for the best one",
                least=-inf),

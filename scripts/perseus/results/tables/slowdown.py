@@ -27,31 +27,35 @@ class SlowdownRecord(Record):
     kind: ClassVar[str] = "slowdown"
 
     rates_rps: dict[str, Number] = Field(
-        description="per tenant its rate, requests/s; null where its dedicated peak was not found"
+        description="per tenant, its rate, requests/s; null if its dedicated peak was not found"
     )
     dedicated_rps: dict[str, Number] = Field(
-        description="per tenant, the dedicated peak that its rate is a share of, requests/s; empty"
-        " where rates are absolute"
+        description=(
+            "per tenant, the dedicated peak of which its rate is a share, requests/s; empty for"
+            " absolute rates"
+        )
     )
     steps: tuple[Step, ...] = Field(
-        description="the windows in their order: the round, the tenants under load, `outcome` and"
-        " `reason` (ok, client_limited or disturbed: then nothing is seen of it), and what is"
-        " `seen` of each: its requests, the share of them that were answered, the verdict on its"
-        " SLA, and the mean (by batch means) and the p95 of its latencies in ms, each with its 95 %"
-        " interval, null where nothing bounds it"
+        description=(
+            "the windows in their order: the round, the tenants under load, `outcome` and `reason`"
+            " (ok, client_limited or disturbed; the latter two have no results), and `seen`, the"
+            " results of each tenant: requests, the share that was answered, the verdict on its"
+            " SLA, and the mean (by batch means) and the p95 of the latency in ms, each with its"
+            " 95 % interval, null if unbounded"
+        )
     )
 
 
 RECORD = SlowdownRecord
 DESCRIPTION = (
-    "One row per tenant and tenant beside it; beside itself it is alone both times (A/A). Empty"
-    " if there is none."
+    "One row per tenant and tenant beside it; a tenant beside itself is alone both times (A/A)."
+    " Empty without such an experiment."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
     "Latency beside another tenant / latency alone at the same rate, mean and p95, with 95 %"
-    " intervals. Beside itself a tenant is alone both times (A/A): what differs is noise, and a"
-    " slowdown is beyond it if the 95 % interval of slowdown / A/A leaves 1 out."
+    " intervals. A tenant beside itself is alone both times (A/A), which shows the noise. A"
+    " slowdown is beyond the noise if the 95 % interval of slowdown / A/A excludes 1."
 )
 SHOWN = {
     "cell": "cell",
@@ -74,13 +78,14 @@ SCHEMA = Schema(
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
-        column("beside", TEXT, "", "name of the tenant beside it; its own, where it is alone both"
-               " times (A/A)"),
+        column("beside", TEXT, "",
+            "name of the tenant beside it; its own name if it is alone both times (A/A)"),
         column("rate_rps", REAL, "requests/s", "rate of the tenant"),
-        column("beside_rps", REAL, "requests/s", "rate of the one beside it"),
-        column("comparisons", WHOLE, "", "windows beside it that count, each with one alone next"
-               " to it"),
-        column("over_sla", WHOLE, "", "those of them in which the tenant failed its SLA"),
+        column("beside_rps", REAL, "requests/s", "rate of the tenant beside it"),
+        column("comparisons", WHOLE, "",
+            "pairs of a window beside the other tenant and a window alone next to it that count"),
+        column("over_sla", WHOLE, "",
+            "number of these in which the tenant failed its SLA beside the other"),
         column("alone_mean_ms", REAL, "ms", "mean latency alone, geometric mean of the windows"),
         column("mean_ms", REAL, "ms", "mean latency beside the other, likewise"),
         column("slowdown", REAL, "", "mean latency beside the other / alone, geometric mean of the"
@@ -96,8 +101,9 @@ SCHEMA = Schema(
         column("p95_slowdown_low", REAL, "", "lower end of the 95 % interval of the column above",
                least=0),
         column("p95_slowdown_high", REAL, "", "upper end", least=0),
-        column("beyond_noise", FLAG, "", "whether slowdown differs from that of the tenant beside"
-               " itself (A/A): the 95 % interval of their ratio leaves 1 out; null there",
+        column("beyond_noise", FLAG, "",
+            "whether the slowdown differs from the A/A of the tenant: the 95 % interval of their"
+            " ratio excludes 1; null for the A/A",
                null=True),
         column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair,"
                " or with the tenant even alone), uncertified (no requests, or alone not all were"
@@ -112,7 +118,7 @@ SCHEMA = Schema(
         ascending("p95_slowdown_low", "p95_slowdown", "p95_slowdown_high"),
     ],
 )  # fmt: skip
-"""Null what is of latencies where the verdict is not ok."""
+"""Latencies and slowdowns are null if the verdict is not ok."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -166,11 +172,12 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 
 
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
-    """Outcome and reason of a pair.
+    """Return outcome and reason of a pair.
 
-    An invalid comparison is left out if there is another, and so is a comparison without all
-    responses to its tenant alone. A pair with which the server did not keep up decides: its
-    latencies would have grown with the window.
+    An invalid comparison is left out if there is another one, and so is a comparison in which the
+    tenant alone did not get all responses. If the server did not keep up with the pair in one
+    comparison, the pair is infeasible, since its latencies would grow with the length of the
+    window.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -198,7 +205,8 @@ def _usual(values_ms: Sequence[float]) -> float:
 
 
 def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
-    """Whether a slowdown differs from the tenant's A/A; None for the A/A itself, or without it."""
+    """Return whether a slowdown differs from the tenant's A/A; None for the A/A itself, or without
+    it."""
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:
         return None

@@ -40,9 +40,10 @@ class Series:
     """Values of a quantity over the hours since the first window, shape (n,); infinite if too many
     requests got no response.
 
-    It is of a tenant, or of the server as a whole. Its changes are relative to its level, or to
-    `scale` if given; percentages are of `requests`. `exceedance` is the share of all requests
-    that took longer than the SLA, of which `allowed` may; NaN of other quantities.
+    The quantity belongs to `tenant`, or to the whole server if None. Changes are relative to its
+    level, or to `scale` if given; percentages are relative to `requests`. `exceedance` is the share
+    of all requests that took longer than the SLA, and `allowed` the share that may; both are NaN
+    for other quantities.
     """
 
     quantity: str
@@ -62,13 +63,17 @@ class SoakRecord(Record):
     kind: ClassVar[str] = "soak"
 
     rates_rps: dict[str, Number] = Field(
-        description="per tenant the rate that was offered, requests/s; null where it is a share of"
-        " a dedicated peak that was not found"
+        description=(
+            "per tenant, the offered rate, requests/s; null if it is a share of a dedicated peak"
+            " that was not found"
+        )
     )
     readings: tuple[Reading, ...] = Field(
-        description="after each window, `time_ns` (monotonic clock), and what the server's"
-        " processes held then: `memory_bytes`, their resident sets summed, and `open_files`, file"
-        " descriptors; null where this host cannot tell"
+        description=(
+            "after each window, `time_ns` (monotonic clock), `memory_bytes`, the sum of the"
+            " resident sets of the server's processes, and `open_files`, the number of their file"
+            " descriptors; null if this host cannot read them"
+        )
     )
 
     def series(self) -> list[Series]:
@@ -116,16 +121,16 @@ def _series(
 
 
 RECORD = SoakRecord
-DESCRIPTION = "One row per cell and quantity that may drift."
+DESCRIPTION = "One row per cell and quantity that can drift."
 TITLE = "Soak"
 NOTE = (
-    "The same load on one server for hours. A quantity grows or falls where the 95 % interval of"
-    " its change per hour (in brackets) leaves no doubt of that, and it came to 1 % of the level at"
-    " the start; it is steady where the interval excludes 10 % of that per hour. For failed"
-    " requests, these are shares of what the SLA allows to be late; beside them stands the number"
-    " of failed requests. A latency is infinite in windows in which more requests failed than its"
-    " percentile leaves out; it is then never called steady. Memory and open files are those of"
-    " the server's processes, between windows."
+    "The same load on one server for hours. A quantity grows or falls if the 95 % interval of its"
+    " change per hour (in brackets) excludes 0, and the change came to 1 % of the level at the"
+    " start. It is steady if the interval excludes 10 % of that level per hour. For failed"
+    " requests, changes are shares of the exceedance that the SLA allows; the next column has the"
+    " number of failed requests. A latency is infinite in windows in which more requests failed"
+    " than its percentile leaves out; it is then never called steady. Memory and open files are"
+    " those of the server's processes, between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -148,28 +153,33 @@ VERDICTS = ("ok", "infeasible", "blocked", "client_limited", "disturbed", "throt
 SCHEMA = Schema(
     [
         *CELL,
-        column("tenant", TEXT, "", "name of the tenant; null of what the server as a whole holds",
+        column("tenant", TEXT, "", "name of the tenant; null for quantities of the whole server",
                null=True),
-        column("quantity", TEXT, "", "p50 or the percentile of the SLA, of the latency; memory or"
-               " open files of the server's processes; or failed requests of the tenant"),
-        column("unit", TEXT, "", "of level and change: ms, MB (10^6 bytes), files or % (of the"
-               " requests)"),
-        column("rate_rps", REAL, "requests/s", "offered rate of the tenant; null of the server"),
+        column("quantity", TEXT, "",
+            "p50 or the percentile of the SLA, of the latency; memory or open files of the"
+            " server's processes; or failed requests of the tenant"),
+        column("unit", TEXT, "",
+            "unit of level and change: ms, MB (10^6 bytes), files or % (of the requests)"),
+        column("rate_rps", REAL, "requests/s", "offered rate of the tenant; null for the server"),
         column("windows", WHOLE, "windows", "windows with a value, warm-up included"),
-        column("warm_up_hours", REAL, "h", "from the first window to the first that counts"),
-        column("hours", REAL, "h", "from the first that counts to the last"),
-        column("level", REAL, "see unit", "where the fitted line begins, after the warm-up",
-               least=-inf),
+        column("warm_up_hours", REAL, "h", "from the first window to the first window that counts"),
+        column("hours", REAL, "h", "from the first window that counts to the last"),
+        column("level", REAL, "see unit",
+               "value of the fitted line at its start, after the warm-up", least=-inf),
         column("per_hour", REAL, "unit/h", "slope of the fitted line", least=-inf),
         column("low_per_hour", REAL, "unit/h", "its 95 % interval (docs/explanation/soak.md), lower"
                " end", least=-inf),
         column("high_per_hour", REAL, "unit/h", "upper end", least=-inf),
-        column("drift", TEXT, "", "grows, falls, steady, too short to tell or infinite at times:"
-               " in windows in which more failed than the percentile leaves out",
+        column("drift", TEXT, "",
+            "grows, falls, steady, too short to tell or infinite at times: in some windows more"
+            " requests failed than the percentile leaves out",
                choices=Trend),
-        column("exceedance", REAL, "share", "of the percentile of the SLA, all requests in these"
-               " windows that took longer than the SLA, or had no answer", most=1),
-        column("allowed", REAL, "share", "of it, what the SLA lets be late", most=1),
+        column("exceedance", REAL, "share",
+            "for the percentile of the SLA, share of all requests in these windows that"
+            " took longer than the SLA, or had no response", most=1),
+        column("allowed", REAL, "share",
+            "for the percentile of the SLA, share of requests that the SLA allows to be"
+            " late", most=1),
         column("requests", WHOLE, "requests", "for failed requests, all requests in these windows;"
                " null for other quantities", null=True),
         column("failed_requests", WHOLE, "requests", "errors, refusals, and requests without a"
@@ -188,7 +198,7 @@ SCHEMA = Schema(
         ascending("failed_requests", "requests"),
     ],
 )  # fmt: skip
-"""Null what cannot be told of so few windows."""
+"""Columns are null if there are too few windows to compute them."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -221,7 +231,8 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _failed_requests(series: Series) -> Row:
-    """Number of failed requests, and since when there are too many; empty for other quantities."""
+    """Return the number of failed requests, and from when there are too many; empty for other
+    quantities."""
     if series.requests is None:
         return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
     failed = np.round(series.requests * series.values / 100)
@@ -233,8 +244,11 @@ def _failed_requests(series: Series) -> Row:
 
 
 def failing(requests: NDArray[np.int64], failed: Floats) -> NDArray[np.bool_]:
-    """Windows in which over 1 % of the requests failed, if the same holds significantly
-    for all later windows (Clopper and Pearson). All arrays have shape (n,)."""
+    """Return the windows in which over 1 % of the requests failed, if the share is also
+    significantly above 1 % in all later windows together (Clopper and Pearson).
+
+    All arrays have shape (n,).
+    """
     later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, failed))
     surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED
     return np.asarray(surely & (failed > (1 - ANSWERED) * requests))

@@ -31,21 +31,24 @@ class StartupRecord(Record):
     kind: ClassVar[str] = "startup"
 
     starts: tuple[Start, ...] = Field(
-        description="per start, in their order: the state of the page cache that was asked for, the"
-        " share of the model files that lay in memory, seconds to ready, and per tenant its load in"
-        " seconds, its first and its steady inference in ms"
+        description=(
+            "per start, in their order: the requested state of the page cache, the share of the"
+            " model files in memory, seconds to ready, and per tenant its load in seconds, its"
+            " first and its steady inference in ms"
+        )
     )
 
 
 RECORD = StartupRecord
 DESCRIPTION = (
-    "One row per start of a server and tenant; of a cell in which none started, one per tenant,"
-    " which says why. Empty if there is none."
+    "One row per start of a server and tenant; a cell without a start has one row per tenant with"
+    " the reason. Empty without such an experiment."
 )
 TITLE = "Starts of servers"
 NOTE = (
-    "Fresh servers, one after another: from the start to all models ready, the load of each model,"
-    " its very first inference, and the median of those after it."
+    "Fresh servers, one after another: the time from the start to all models ready, the load time"
+    " of each model, the latency of its very first inference, and the median latency of later"
+    " inferences."
 )
 SHOWN = {
     "cell": "cell",
@@ -64,23 +67,29 @@ VERDICTS = ("ok", "failed", "infeasible", "blocked", "client_limited", "disturbe
 SCHEMA = Schema(
     [
         *CELL,
-        column("start", WHOLE, "", "start, counted from 1 in its state of the page cache; null"
-               " where none started", null=True, least=1),
-        column("page_cache", TEXT, "", "warm or cold: whether the model files were left in the page"
-               " cache, or the system was asked to take them out", null=True,
+        column("start", WHOLE, "",
+            "number of the start, from 1 for each state of the page cache;"
+            " null if no server started", null=True, least=1),
+        column("page_cache", TEXT, "",
+            "warm or cold: whether the model files were left in the page cache, or the"
+            " system was requested to drop them", null=True,
                choices=("warm", "cold")),
-        column("resident_share", REAL, "share", "pages of the scenario's model files that lay in"
-               " memory before the start: what was had of that"),
+        column("resident_share", REAL, "share",
+            "share of the pages of the scenario's model files that were in memory before the"
+            " start"),
         column("ready_s", REAL, "s", "from the start of the server to all models ready"),
-        column("tenant", TEXT, "", "name of the tenant"),
+        column("tenant", TEXT, "",
+            "load time of the model, from the server's log; null if the log is not on this host"),
         column("model", TEXT, "", "model of the tenant"),
         column("load_s", REAL, "s", "load of the model, by the server's log; null where that is not"
                " here"),
-        column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
-        column("steady_inference_ms", REAL, "ms", "median latency of single requests after it"),
-        column("verdict", TEXT, "", "of the cell: ok, failed (a start failed, and there was none"
-               " after it), infeasible (a grid's setting without a model), blocked, client_limited"
-               ", disturbed or throttled", choices=VERDICTS),
+        column("first_inference_ms", REAL, "ms", "latency of the tenant's very first request"),
+        column("steady_inference_ms", REAL, "ms",
+            "median latency of single requests after the first one"),
+        column("verdict", TEXT, "",
+            "outcome of the cell: ok, failed (a start failed, which ended the"
+            " cell), infeasible (a grid's setting without a model), blocked,"
+            " client_limited, disturbed or throttled", choices=VERDICTS),
         column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "page_cache", "start", "tenant"),

@@ -27,18 +27,20 @@ SCHEMA = Schema(
         column("model", TEXT, "", "model of the tenant"),
         column("rate_rps", REAL, "requests/s", "rate at the certified point of this repeat"),
         column("estimate_rps", REAL, "requests/s", "rate at the estimated limit of this repeat"),
-        column("ci_low_rps", REAL, "requests/s", "rate at the lower end of the interval of the load"
-               " line, which is that of all repeats"),
-        column("ci_high_rps", REAL, "requests/s", "rate at its upper end", most=inf),
+        column("ci_low_rps", REAL, "requests/s",
+            "rate at the lower end of the interval of the load line, over all repeats"),
+        column("ci_high_rps", REAL, "requests/s",
+               "rate at the upper end of that interval", most=inf),
         column("base_rps", REAL, "requests/s", "base of the load line"),
         column("direction_rps", REAL, "requests/s", "direction of the load line, per unit of s"),
-        column("dedicated_rps", REAL, "requests/s", "dedicated peak on the same server (estimate,"
-               " mean of the repeats)"),
+        column("dedicated_rps", REAL, "requests/s",
+            "dedicated peak on the same server (estimate, mean of the repeats)"),
         column("requests", WHOLE, "requests", "requests of the last certified window", null=True),
         column("effective_requests", REAL, "requests", "number of independent requests with the"
                " same evidence (docs/explanation/verdict.md)"),
-        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance"
-               " (docs/explanation/verdict.md)", null=True),
+        column("batches", WHOLE, "batches",
+            "number of batches of the batch-means interval of the exceedance"
+            " (docs/explanation/verdict.md)", null=True),
         column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
                " were not sent", null=True),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
@@ -49,7 +51,7 @@ SCHEMA = Schema(
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
                " same rate; null in dedicated scenarios"),
-        column("slowdown", REAL, "", "p95_ms / alone_p95_ms: what the other tenants cost it",
+        column("slowdown", REAL, "", "p95_ms / alone_p95_ms: the slowdown by the other tenants",
                least=0),
         column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column above"
                                          " (both p95 vary)", least=0),
@@ -59,22 +61,26 @@ SCHEMA = Schema(
         column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
         column("sla_percentile_ms", REAL, "ms", "measured latency at that percentile"),
-        column("exceedance", REAL, "share", "requests over the SLA, errors among them"),
+        column("exceedance", REAL, "share",
+            "exceedance: share of requests over the SLA, errors included"),
         column("exceedance_low", REAL, "share", "its lower one-sided bound at the confidence of"
                " the verdict"),
         column("exceedance_high", REAL, "share", "its upper bound, likewise"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue"),
         column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
-        column("client_ms", REAL, "ms", "the rest of the mean latency: network and client"),
+        column("client_ms", REAL, "ms", "rest of the mean latency: network and client"),
         column("unloaded_p50_ms", REAL, "ms", "median latency of single requests without load"),
-        column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
+        column("first_inference_ms", REAL, "ms", "latency of the tenant's very first request"),
         column("startup_s", REAL, "s", "from the start of the server to all models ready"),
-        column("preprocessing", TEXT, "", "where pictures become tensors: client (before windows)"
-               " or server; empty if requests are tensors", choices=("", "client", "server")),
-        column("request_bytes", REAL, "bytes", "input of a request, mean"),
+        column("preprocessing", TEXT, "",
+            "where images are converted into tensors: client"
+            " (before windows) or server; empty if requests are"
+            " tensors", choices=("", "client", "server")),
+        column("request_bytes", REAL, "bytes", "input bytes of a request, mean"),
         column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per request"),
-        column("client_preprocess_ms", REAL, "ms", "CPU time in which the client makes the tensors"
-               " of a request out of pictures; no part of client_cpu_ms nor of a latency"),
+        column("client_preprocess_ms", REAL, "ms",
+            "CPU time in which the client converts images into the tensors of a request; not part"
+            " of client_cpu_ms or of a latency"),
         column("server_cpu_ms", REAL, "ms", "CPU time of the server per request, mean over those of"
                " all tenants"),
     ],
@@ -89,7 +95,7 @@ SCHEMA = Schema(
         ascending("sla_percentile_ms", "sla_ms"),
     ],
 )  # fmt: skip
-"""Null where nothing was certified."""
+"""Measured columns are null without a certified rate."""
 
 OF_SLA = ("sla_percentile_ms", "exceedance", "exceedance_low", "exceedance_high")
 
@@ -150,7 +156,8 @@ def _of_cell(
 
 
 def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
-    """Rates at an end of an interval, which may be open; tenants at fixed rates keep them."""
+    """Return the rate of each tenant at a load factor, which may be infinite; tenants at fixed
+    rates keep their rates."""
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
     return [base + scale * more if more else base for base, more in line]
 
