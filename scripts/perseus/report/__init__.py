@@ -5,5 +5,6 @@ In: tables, and raw results for a few figures. Out: SVG, PNG and HTML.
 
 import os
 
-# Before any module imports matplotlib, which fails on a backend of a notebook's kernel.
+# This must precede any import of matplotlib, which fails if the kernel of a notebook has set its
+# backend.
 os.environ["MPLBACKEND"] = "agg"

@@ -21,7 +21,7 @@ VERDICTS: Final = {
     "undecided": "#0072B2",
     "invalid": "#777777",
 }
-"""Verdicts of windows, with the colours of their points."""
+"""Verdicts of windows with the colours of their points."""
 SCALES: Final = {
     "estimate": ("estimate", "#0072B2"),
     "ci_low": ("95 % interval, low", "#CC79A7"),
@@ -31,7 +31,7 @@ SCALES: Final = {
 }
 """Marks of a frontier, with their names and colours."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
-"""Quantities of the monitor that are drawn, and how their files begin."""
+"""Quantities of the monitor that are drawn, and the beginnings of their file names."""
 GREY: Final = "#888888"
 
 
@@ -62,7 +62,7 @@ class Chart:
 
     @property
     def json(self) -> str:
-        """The JSON for pictures.js, escaped for a script element."""
+        """Return the JSON for pictures.js, escaped for a script element."""
         plain: dict[str, Any] = {
             "id": self.id,
             "x": self.x,
@@ -133,9 +133,10 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
-    """Utilisation of the server and the client.
+    """Yield the utilisation of the server and the client.
 
-    samples: rows of all repeats of the load line, as `samples.samples` has them, with `who`.
+    samples: rows of all repeats of the load line in the format of `samples.samples`, with the
+    column `who`.
     """
     for quantity in (name for name in UTILISATION if name in set(samples["quantity"])):
         mine = samples[samples["quantity"] == quantity]

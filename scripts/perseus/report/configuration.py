@@ -34,7 +34,7 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
 
 
 def _max_batch_sizes(records: Sequence[Record]) -> dict[str, Row]:
-    """By tenant, the largest batch as servers accept it, which may be less than configured."""
+    """By tenant, the largest batch that its server accepts, which may be less than configured."""
     found: dict[str, set[int]] = {}
     for record in records:
         for tenant, size in record.max_batch_sizes.items():
@@ -50,7 +50,7 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """The keys that apply to other kinds of models, without values."""
+    """Return the keys without those that apply only to other kinds of models and have no values."""
     others = {
         "architecture": model.is_built,
         "weights": model.is_built,
@@ -95,7 +95,7 @@ def _value_text(value: Any) -> str:
 
 
 def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
-    """Servers with their own models; several rows if these changed."""
+    """Return servers with their own models; several rows if the models changed."""
     return list(
         dict.fromkeys(
             (record.task.server.name, model)

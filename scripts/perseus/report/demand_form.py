@@ -17,11 +17,12 @@ from perseus.study.demand import Demand, Spot
 from perseus.study.setting import configured
 
 MAX_SLIDERS: Final = 4
-"""Models with a slider each; more are rows of a table."""
+"""Largest number of models with a slider each; with more, the models are rows of a table."""
 MAX_DRAWN: Final = 400
-"""Operating points x models whose draws are on the page: beyond that, plans have no certainty."""
+"""Largest number of operating points x models whose draws are on the page; with more, plans have
+no probability."""
 SLIDER_SERVERS: Final = 4
-"""Dedicated servers that the highest demand on a slider fills."""
+"""Number of dedicated servers that the largest demand of a slider fills."""
 
 USUAL_REVOCATIONS: Final = 0.05
 """Revocations of a spot server per hour in the generated configuration; plans do not depend on
@@ -32,9 +33,12 @@ POINT: Final = ["scenario", "load_line", "preset"]
 
 @dataclass(frozen=True)
 class DemandForm:
-    """`points` are rows of operating_points, `draws` of operating_point_draws, `dedicated` load
-    lines of one model. Initial settings come from the study's demand, else a third of a
-    dedicated server. `spot_usd_per_month` has every server."""
+    """The data of the form.
+
+    `points` are rows of operating_points, `draws` of operating_point_draws, `dedicated` load lines
+    of one model. Initial settings come from the study's demand, or else are a third of the capacity
+    of a dedicated server. `spot_usd_per_month` has every server.
+    """
 
     points: pd.DataFrame
     draws: pd.DataFrame

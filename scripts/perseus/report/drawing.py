@@ -26,7 +26,7 @@ def draw(
 ) -> None:
     """Draw figure `name` and write its data.
 
-    `tables` are by name, `cells` folders of the raw results that it reads.
+    `tables` are by name; `cells` are the folders of the raw results that the figure reads.
     """
     frames = with_scenario_names({table: pd.read_parquet(path) for table, path in tables.items()})
     results = FigureData(frames, tuple(cells))

@@ -22,13 +22,14 @@ from perseus.results.records import PeakRecord, Record
 from perseus.study.experiments.peak import Run as PeakRun
 
 MAX_CELLS: Final = 200
-"""With a section of their own; all of them lie in results/<study>/raw."""
+"""Largest number of cells with a section of their own; the raw results of all cells are in
+results/<study>/raw."""
 
 MAX_SAMPLES: Final = 6000
 """Largest number of monitor samples on the page."""
 
 MAX_WINDOWS: Final = 1500
-"""Largest number of windows of all cells together; if there are more, each cell shows the
+"""Largest number of windows of all cells together; if there are more, each cell shows only the
 windows behind its numbers."""
 
 
@@ -56,7 +57,7 @@ WINDOW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class PageEvidence:
-    """Cells of a study by name; for those with a section, rows of windows.parquet and monitor
+    """Cells of a study by name; for cells with a section, rows of windows.parquet and monitor
     samples."""
 
     records: Mapping[str, Record]
@@ -77,11 +78,11 @@ class PageEvidence:
         return f"cell-{cell}" if cell in self.shown else ""
 
     def certified_link(self, cell: str) -> str:
-        """Anchor of the window that certified the rate, else of its cell."""
+        """Anchor of the window that certified the rate, or else of its cell."""
         return self._window_link(cell, self.certified(cell))
 
     def failing_link(self, cell: str) -> str:
-        """Anchor of the first failing window above the certified rate, else of its cell."""
+        """Anchor of the first failing window above the certified rate, or else of its cell."""
         return self._window_link(cell, self.failing(cell))
 
     def _window_link(self, cell: str, number: int | None) -> str:
@@ -142,7 +143,7 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Records of all cells; those of shown searches with their peaks."""
+    """Return the records of all cells; those of shown searches have their peaks."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -159,7 +160,8 @@ def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Utilisation of the shown cells: at most MAX_SAMPLES in total, as means."""
+    """Return the utilisation of the shown cells: means, so that there are at most MAX_SAMPLES rows
+    in total."""
     busy: dict[str, pd.DataFrame] = {}
     for record in records[:MAX_CELLS]:
         if (record.folder / "monitor.parquet").exists():
@@ -171,7 +173,7 @@ def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
-    """Means of this many rows each, for one metric."""
+    """Return the means of this many rows each, for one metric."""
     named = ["cell", "quantity", "metric", "who"]
     group = frame.groupby(named, sort=False).cumcount() // together
     return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()

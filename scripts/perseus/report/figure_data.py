@@ -1,8 +1,8 @@
 """Data of figures, and the style of each tenant in all figures.
 
-Colours are those of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers can tell
-apart; a hatch, a marker or a pattern of dashes says the same as the colour, and tells the seventh
-tenant, whose colour is that of the first, from it.
+Colours are those of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers can
+distinguish. A hatch, a marker or a pattern of dashes repeats the information of the colour. It also
+distinguishes the seventh tenant from the first, which has the same colour.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ DASHES: tuple[Dashes, ...] = (
     (0, (8, 1.5, 1, 1.5, 1, 1.5)),
 )
 LONGEST_MIX = 100
-"""Characters of a load line's words on an axis."""
+"""Largest length of a load line's label on an axis, in characters."""
 
 
 def per_month(usd_per_hour: float) -> str:
-    """$34.7/month"""
+    """A price per month, for example $34.7/month."""
     return f"${significant(HOURS_PER_MONTH * usd_per_hour)}/month"
 
 
@@ -75,8 +75,11 @@ class FigureData:
         return of_line(self.peaks, mine).iloc[0]
 
     def called(self, line: pd.Series) -> str:
-        """Short label of a load line; with its tenants if several groups share servers, or with
-        its scenario if that is too long."""
+        """Short label of a load line.
+
+        It includes the tenants if several groups share servers, or the scenario if the tenants take
+        too much room.
+        """
         if line["kind"] == "dedicated" or not self._has_several_groups:
             return short(line)
         mix = str(line["mix"])

@@ -12,13 +12,15 @@ import pandas as pd
 from perseus.peak.stats import Floats
 
 PREDICTED: Final = "predicted"
-"""In place of the estimate of a mix that was not measured."""
+"""Name that replaces "estimate" for a mix that was not measured."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """The rates (2,) of both tenants at a `scale` of a load line: "estimate", "certified",
-    "first_failing", an end of the interval, or PREDICTED."""
+    """The rates (2,) of both tenants at a point of a load line.
+
+    `scale` is "estimate", "certified", "first_failing", an end of the interval, or PREDICTED.
+    """
 
     scale: str
     mix: str
@@ -26,7 +28,7 @@ class Marker:
 
 
 def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Marker]:
-    """Markers of a dedicated tenant, the first or the second: a row of the peaks."""
+    """Yield markers of the first or second tenant, dedicated; `alone` is a row of the peaks."""
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
         yield Marker(scale, f"{alone['mix']} alone", rates)
@@ -35,7 +37,7 @@ def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> It
 def shared_markers(
     line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]
 ) -> Iterator[Marker]:
-    """Markers of a shared load line: a row of the peaks, and the rows of its two tenants."""
+    """Yield markers of a shared load line: a row of the peaks, and the rows of its two tenants."""
     speed = relative_speed(line, tenants)
     base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
     for scale in scales:
@@ -45,8 +47,10 @@ def shared_markers(
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
-    """Divisor of the rates, so that a shared line lies as far from the line of dedicated servers
-    as its sharing ratio says, corrected for the speed of the host; 1 if unknown."""
+    """Divisor of the rates that corrects them for the speed of the host; 1 if unknown.
+
+    The distance of a shared line from the line of dedicated servers then equals its sharing ratio.
+    """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])
     return speed if np.isfinite(speed) and speed > 0 else 1.0

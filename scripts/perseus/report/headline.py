@@ -18,22 +18,22 @@ from perseus.report.numbers import bounds, percent, significant
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
 MAX_WORDS: Final = 20
-"""Tokens between spaces that have a letter or a digit."""
+"""Number of words: parts between spaces with a letter or a digit."""
 
 BRACKETS: Final = re.compile(r" \([^)]*\)")
 
 
 @dataclass(frozen=True)
 class Headline:
-    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for an Conclusion."""
+    """A headline. `kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for a Conclusion."""
 
     kind: str
     text: str
 
 
 def headline(tables: Tables) -> Headline:
-    """The first conclusion of: servers for the demand, sharing at growing demand, sharing on full
-    servers, capacity of a server, other experiments."""
+    """Return the first available conclusion of: servers for the demand, sharing at growing demand,
+    sharing on full servers, capacity of a server, other experiments."""
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
             "unknown", "This run only shows that everything works; it is too short for a result."
@@ -42,7 +42,9 @@ def headline(tables: Tables) -> Headline:
         _fleet(tables) or _over_demand(tables) or _full_servers(tables) or _one_server(tables)
         or _experiment(tables)
     )  # fmt: skip
-    return found or Headline("unknown", "No measurement found a limit: see what did not succeed.")
+    return found or Headline(
+        "unknown", "No measurement found a limit: see the failed measurements."
+    )
 
 
 def word_count(text: str) -> int:
@@ -50,7 +52,7 @@ def word_count(text: str) -> int:
 
 
 def sure(probability: float) -> str:
-    """For example, "97 % sure"; few hundred draws allow at most two digits."""
+    """A probability as text such as "97 % sure"; a few hundred draws allow at most two digits."""
     return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
 
 
@@ -144,7 +146,7 @@ def best_saving(tables: Tables) -> pd.Series | None:
 
 
 def saving_bounds(row: pd.Series) -> str:
-    """The simultaneous interval; an upper end of 1 bounds nothing."""
+    """The simultaneous interval as text; an upper end of 1 is no bound."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
     return bounds(float(low), np.inf if high >= 1 else float(high), percent)
 
@@ -183,8 +185,8 @@ def _one_server(tables: Tables) -> Headline | None:
 
 
 def _experiment(tables: Tables) -> Headline | None:
-    """Headline of another experiment: the first conclusion that is short enough, without brackets
-    if needed."""
+    """The headline of another experiment: the first conclusion that is short enough, without
+    brackets if needed."""
     found = list(conclusions(tables))
     for conclusion in found:
         for text in (conclusion.headline, BRACKETS.sub("", conclusion.headline)):

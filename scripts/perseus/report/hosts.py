@@ -20,7 +20,7 @@ SHOWN = (
     "server_cores",
     "client_cores",
 )
-"""Facts of a host in the report."""
+"""Properties of a host that the report shows, with their labels."""
 
 LABELS = {
     "cpu": "processor",
@@ -50,10 +50,10 @@ def days(records: Sequence[Record]) -> str:
 
 
 def differences(records: Sequence[Record]) -> list[str]:
-    """Sentences about facts in which cells differ although they should not.
+    """Sentences about facts that differ between cells although they should not.
 
-    A server's own software need only be that of its other cells. A fact that a cell does not know,
-    for example because no client ran, differs from nothing.
+    The software of a remote server is compared only between cells of the same server. A fact that
+    is unknown in a cell, for example because no client ran, is not a difference.
     """
     values = _values(records)
     return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
@@ -87,7 +87,7 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Facts of a record, without cores, which differ between jobs."""
+    """Facts of a record, without its cores, which differ between jobs."""
     host, server = record.host, record.task.server.name
     for name, label in LABELS.items():
         yield label, host.get(name)

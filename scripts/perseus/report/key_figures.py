@@ -27,7 +27,7 @@ from perseus.results.fleets.plans import SHARING
 RATE: Final = "requests/s"
 MAX_CARDS: Final = 5
 MAX_ALONE: Final = 2
-"""Models with a card each."""
+"""Largest number of models with a card each."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Card:
 
 
 def cards(tables: Tables, cells: int) -> list[Card]:
-    """Capacity of servers, saving of sharing, and cost, as far as they are known.
+    """Return cards on the capacity of servers, the saving of sharing, and cost, if known.
 
     cells: how many runs of servers were measured.
     """
@@ -67,7 +67,7 @@ def _alone(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _together(peaks: pd.DataFrame) -> Iterator[Card]:
-    """The mix with the highest sharing ratio."""
+    """Return the mix with the highest sharing ratio."""
     known = peaks[(peaks["kind"] != "dedicated") & peaks["estimate_rps"].notna()]
     if len(known):
         row = known.sort_values(["sharing_ratio", "estimate_rps"], na_position="first").iloc[-1]
@@ -75,7 +75,8 @@ def _together(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _money(tables: Tables) -> Iterator[Card]:
-    """Cost for the demand of the study, else for the lowest demand, else on full servers."""
+    """Return the cost for the demand of the study, or else for the lowest demand, or else on full
+    servers."""
     if len(tables["fleets"]):
         yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
         return
@@ -88,7 +89,7 @@ def _money(tables: Tables) -> Iterator[Card]:
         if best is None:
             saving = saving_range(row["least_saving"], row["most_saving"])
             yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
-        else:  # the conclusion itself tells what sharing saves below this demand
+        else:  # the headline already states the saving below this demand
             yield _on_full_servers(best)
         note = f"{servers(row['from_servers'])}, {until}"
         yield Card("USD a month", usd(row["from_usd_per_month"]), note=note)

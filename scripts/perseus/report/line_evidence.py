@@ -27,8 +27,8 @@ class LineEvidence:
 
 
 def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]:
-    """One section for each load line, and for each run of another experiment, in the order of
-    the cells."""
+    """Return one section for each load line, and for each run of another experiment, in the order
+    of the cells."""
     found = {(row["scenario"], row["load_line"]): row for row in rows_of(peaks)}
     groups: dict[tuple[str, str], list[CellEvidence]] = {}
     for cell in evidence.sections():
@@ -54,7 +54,8 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
 
 
 def _searched(windows: pd.DataFrame) -> pd.DataFrame:
-    """Windows on the load line, without other loads of the search, if there are any."""
+    """Windows on the load line, without the other windows of the search; all windows if none is on
+    the line."""
     of_search = windows[windows["scale"].notna()]
     return of_search if len(of_search) else windows
 

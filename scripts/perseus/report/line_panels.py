@@ -16,7 +16,7 @@ from perseus.report.style import empty_figure, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
 MAX_PANELS, MIN_MM = 12, 60.0
-"""Number of panels, and the least width of one if two are side by side."""
+"""Largest number of panels, and least width of a panel if two are side by side."""
 
 LINE = ("server", "scenario", "load_line")
 
@@ -37,13 +37,13 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """One panel per load line with `data`; with their rows of the peaks."""
+    """Yield one panel per load line with `data`, with its row of the peaks."""
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]
     if shown.empty:
         return shown, empty_figure(style, "no load line has data to show"), []
-    is_full = len(shown) == MAX_PANELS  # then no load line behind the last was read
+    is_full = len(shown) == MAX_PANELS  # then no load line after the last panel was read
     looked_at = len(has) - has[::-1].index(True) if is_full else len(has)
     empty = [
         f"{title(results, row)} ({verdict(row)})"

@@ -12,7 +12,7 @@ from perseus.report.shown_tables import MAX_ROWS, rows_of
 from perseus.results.tables import module_of
 
 MAX_LINES: Final = 12
-"""Load lines that are named one by one."""
+"""Largest number of load lines that are named one by one."""
 
 PEAKS: Final = "Peaks"
 COSTS: Final = "Costs"
@@ -51,8 +51,11 @@ def to_table(name: str) -> Link:
 
 
 def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
-    """Links to these rows of the peaks; one link to the table if there are many, or if they are
-    not on the page. The index is that of the whole table."""
+    """Link to these rows of the peaks; one link to the table if there are many, or if the rows are
+    not on the page.
+
+    The index is that of the whole table.
+    """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)
     return tuple(Link(str(row["mix"]), line_id(row)) for row in rows_of(peaks))

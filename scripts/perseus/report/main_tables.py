@@ -37,8 +37,8 @@ from perseus.results.tables import module_of as table_module
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
 
 NO_DAY = (
-    " The date of some prices is not known: a source may name the version of its catalogue"
-    " instead. To state the date of your own prices, set costs.prices and costs.priced_on."
+    "The date of some prices is unknown: a source may name the version of its catalogue instead."
+    " To state the date of your own prices, set costs.prices and costs.priced_on."
 )
 
 
@@ -73,8 +73,8 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
     ] + [
         Remark(
             "A cliff",
-            f"on {row['server']}, {row['mix']}: {row['cliff']}. A little more load costs far more"
-            " latency here: leave a margin.",
+            f"on {row['server']}, {row['mix']}: {row['cliff']}. A small increase of load raises"
+            " the latency much more here: leave a margin.",
         )
         for row in rows
         if row["cliff"]
@@ -184,8 +184,10 @@ def _savings(rows: list[Row]) -> ShownTable:
 
 
 def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
-    """Rows for each load line and instance, and the prices. Servers without a price are named
-    once."""
+    """Return rows for each load line and instance, and the prices.
+
+    Servers without a price are named once.
+    """
     priced = {row["server"] for row in rows}
     unpriced = sorted({str(row["server"]) for row in peaks} - priced)
     if not rows:
@@ -290,7 +292,9 @@ def _usd_per_hour(paid: Mapping[str, Row], pricing: str) -> str:
 
 
 def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
-    certified = [row for row in rows if row["rate_rps"]]  # and not 0, as of some tenants of mixes
+    certified = [
+        row for row in rows if row["rate_rps"]
+    ]  # null and not 0, as for some tenants of mixes
     return ShownTable(
         title="Response times at the certified rates",
         note="Milliseconds from the intended send. Queue, compute and client are the means of"
@@ -339,10 +343,12 @@ def _response_time(row: Row, evidence: PageEvidence) -> list[Entry]:
 
 def _preprocessing(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     return ShownTable(
-        title="Where pictures become tensors",
-        note="What a request costs at the certified rates, CPU time in milliseconds. To preprocess:"
-        " what the client takes to make tensors out of pictures, before the load; where it does so,"
-        " that comes on top of its CPU time and of the latency.",
+        title="Where images are converted into tensors",
+        note=(
+            "Cost of a request at the certified rates, CPU time in milliseconds. To preprocess:"
+            " time of the client to convert images into tensors, before the load; if the client"
+            " does this, the time is additional to its CPU time and to the latency."
+        ),
         columns=(
             "cell",
             "tenant",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 MAX_DIGITS = 16
-"""A float has no more."""
+"""Largest number of digits of a float."""
 
 
 def percent(share: float) -> str:
@@ -16,13 +16,13 @@ def percent(share: float) -> str:
 
 
 def percent_below(share: float, bound: float) -> str:
-    """A share like `percent`, with enough digits to distinguish it from a higher bound."""
+    """A share as in `percent`, with enough digits to distinguish it from a higher bound."""
     digits = next((n for n in range(MAX_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
 
 def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
-    """ "11.9 to 12.8"; an infinite end bounds nothing and is left out."""
+    """An interval as text, "11.9 to 12.8"; an infinite end is left out."""
     if math.isinf(low) or math.isinf(high):
         if math.isinf(low) and math.isinf(high):
             return "no bound"
@@ -31,7 +31,7 @@ def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def chance(probability: float) -> str:
-    """A probability with at most three digits, as few thousand draws allow."""
+    """A probability with at most three digits, since there are a few thousand draws."""
     if probability > 0.999:
         return "> 0.999"
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
@@ -40,7 +40,7 @@ def chance(probability: float) -> str:
 def significant(value: float | None) -> str:
     """A number with three significant digits; an en dash if there is none.
 
-    It has an exponent where nobody counts zeros any more, below 0.0001.
+    Numbers below 0.0001 have an exponent.
     """
     if value is None or math.isnan(value):
         return "\N{EN DASH}"

@@ -14,7 +14,7 @@ from perseus.results.tables import module_of as table_module
 def sections(
     names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
 ) -> Iterator[ShownTable]:
-    """Their sections, without empty columns."""
+    """Return the sections of these tables, without empty columns."""
     lines = {line_id(row) for row in rows["peaks"][:MAX_ROWS]}
     for name in names:
         module, mine = table_module(name), rows.get(name, [])

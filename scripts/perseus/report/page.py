@@ -37,12 +37,12 @@ from perseus.study.tasks.report import ReportTask
 FIRST: Final = {
     "frontier": "Beyond the dashed line, a shared server carries more than dedicated servers of the"
     " same cost.",
-    "peaks": "The most that one server carries within the SLAs, all tenants together.",
+    "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen, the best first, each with its caption."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
-    Outcome.UNCERTIFIED: "No tested rate was certified, or none failed.",
+    Outcome.UNCERTIFIED: "No tested rate was certified, or no rate failed.",
     Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or a"
     " setting of a grid has no model to serve.",
     Outcome.BLOCKED: "Its rates depend on a dedicated peak that was not found.",
@@ -65,7 +65,7 @@ def write(
 ) -> None:
     """Write the report from tables (by name), SVG figures and the records of all cells.
 
-    The windows of cells lie beside their records.
+    The windows of cells are beside their records.
     """
     frames = with_scenario_names({name: pd.read_parquet(file) for name, file in tables.items()})
     loaded = read_records(records)
@@ -83,7 +83,7 @@ def render(
     windows: Mapping[str, pd.DataFrame] = NO_FRAMES,
     samples: Mapping[str, pd.DataFrame] = NO_FRAMES,
 ) -> str:
-    """The HTML, with everything from the data escaped and each figure as an image.
+    """Return the HTML; all text from the data is escaped, and each figure is an image.
 
     windows, samples: by cell, of the attempt that counts.
     """

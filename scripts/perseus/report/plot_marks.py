@@ -13,7 +13,7 @@ from perseus.report.style import DARK, is_known, verdict
 MAX_ROWS, MAX_PANELS = 30, 6
 
 MAX_ROWS_IN_ALL = 36
-"""Largest number of rows in all panels together; more belong into a table."""
+"""Largest number of rows in all panels together; more rows belong into a table."""
 
 CERTIFIED: dict[str, Any] = {
     "marker": "D",
@@ -25,10 +25,10 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 
 
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The first rows of the first servers, as many as fit.
+    """Return the first rows of the first servers, at most MAX_ROWS in total.
 
-    If not all rows fit, two thirds of them are shared lines, which come after the dedicated
-    ones.
+    If not all rows fit, two thirds of the rows are shared lines, which come after the dedicated
+    lines.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MAX_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
@@ -46,7 +46,7 @@ def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 BEYOND = 0.3
-"""How far the arrow of an interval without an upper end reaches, as a share of its value."""
+"""Length of the arrow of an interval without an upper end, as a share of its value."""
 
 FAR = 1.5
 """Intervals that exceed the largest drawn value by this factor end in an arrow."""
@@ -72,7 +72,7 @@ def interval(
 def upright(
     axes: Axes, x: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """The same, vertical."""
+    """Draw a value with its interval vertically."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(x, value, yerr=[[value - low], [reach]], capsize=2.5, **look)
     if goes_on:
@@ -87,7 +87,7 @@ def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
-    """A text beside the certified rate, which is then a bound, or instead of it."""
+    """Write a text beside the certified rate, which is then a lower bound, or instead of it."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

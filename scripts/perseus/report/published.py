@@ -1,9 +1,9 @@
 """Published results of a pair of models, to draw beside measurements.
 
-From the figures of M. LeMay, S. Li and T. Guo, "PERSEUS: Characterizing Performance and Cost of
-Multi-Tenant Serving for CNN Models" (IC2E 2020), as their repository has them (cake-lab/perseus,
-data/img/multi.png and multi_peak_throughput.png): read off by the centres of the marks, to 1
-request/s, or to 2 where a line covers a mark.
+The values come from the figures of M. LeMay, S. Li and T. Guo, "PERSEUS: Characterizing Performance
+and Cost of Multi-Tenant Serving for CNN Models" (IC2E 2020), in their repository (cake-lab/perseus,
+data/img/multi.png and multi_peak_throughput.png). They were read off at the centres of the marks,
+with an error of 1 request/s, or 2 if a line covers a mark.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ both <= 750 ms."""
 
 
 def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
-    """By number of GPUs, published points with load of both models, as shares of dedicated
-    peaks: of the background model and of the searched one. Empty for other models."""
+    """By number of GPUs, published points with load of both models, as shares of dedicated peaks:
+    of the background model and of the searched model.
+
+    Empty for other models.
+    """
     if {searched, background} != {RESNET50, INCEPTION_V3}:
         return
     for gpus, points in POINTS_RPS.items():

@@ -1,4 +1,4 @@
-"""Before a study measures, try what its last jobs need."""
+"""Before a study measures, test the dependencies of its last jobs."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Rows of COLUMNS for each quantity with samples; GPUs and tenants are combined."""
+    """Return rows of COLUMNS for each quantity with samples; GPUs and tenants are combined."""
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

@@ -13,17 +13,17 @@ from perseus.report.style import MM, is_known
 from perseus.study.tasks.figure import FigureTask
 
 COLUMN_PT, COLUMNS_SHARE = 11.0, 0.35
-"""Width of a tenant's column, and of the mark of who has most of a line: less where all columns
-would be more than this share of the figure's width."""
+"""Largest width of all columns together, as a share of the figure's width, and largest width of
+one column and of its largest mark."""
 GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
 def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
     """Draw the columns to the right of a panel whose rows are these load lines, in this order.
 
-    The area of a mark is the tenant's share of the load that rises, in units of dedicated peaks;
-    a hollow one stays at its rate. Marks are texts at fixed distances, so that the layout
-    reserves room for them.
+    The area of a mark is the tenant's share of the load that rises, in units of dedicated peaks. A
+    hollow mark is a tenant at a constant rate. Marks are texts at fixed distances, so that the
+    layout reserves room for them.
     """
     tenants = [results.tenants_of(line).drop_duplicates("tenant") for _, line in lines.iterrows()]
     names = list(dict.fromkeys(name for rows in tenants for name in rows["tenant"]))

@@ -18,10 +18,10 @@ MAX_ROWS: Final = 300
 """Largest number of rows of a table on the page, which a browser can sort at once."""
 
 BELOW: Final = "\N{DAGGER}"
-"""Marks a first failing rate below the interval of the estimate."""
+"""Mark of a first failing rate below the interval of the estimate."""
 
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
-"""Columns with names of Perseus."""
+"""Columns with names of Perseus, which are shown with spaces."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Entry:
     link: str = ""
 
     def to(self, link: str) -> Entry:
-        """The same with a link, unless it is empty."""
+        """Return the entry with a link, unless the link is empty."""
         return self if self.text == significant(None) else Entry(self.text, self.interval, link)
 
 
@@ -139,10 +139,10 @@ def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant
 
 
 def between(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> str:
-    """For example, "11.9 to 12.8" from two columns; an end without a bound is left out."""
+    """Text such as "11.9 to 12.8" from two columns; an end without a bound is left out."""
     write = significant if scale == "significant" else share
     low, high = (row[name] for name in names)
     if low is None or high is None:
         return write(None)
-    is_positive = scale == "significant" and high > 0  # so that 0 bounds nothing
+    is_positive = scale == "significant" and high > 0  # a lower end of 0 is then left out
     return bounds(-math.inf if is_positive and low == 0 else low, high, write)

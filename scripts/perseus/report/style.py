@@ -29,17 +29,17 @@ MATHEMATICS: Final = {"sans": "dejavusans", "serif": "stix"}
 GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
-BESIDE_MM = 12.0  # of a panel: its axis with its words
-NOTE_CHARACTERS = 110  # characters of a line across a figure
+BESIDE_MM = 12.0  # beside a panel: its axis with labels
+NOTE_CHARACTERS = 110  # characters on a line as wide as a figure
 ROW_MM = 6.0
-NAMES_SHARE = 0.4  # of the width, which names of rows have at most
-MAX_LINES = 5  # of the name of a row
-TICKS = 0.9  # of the font's size, at which ticks and names of rows are written
-SMALL = 0.833  # of it, at which matplotlib writes small words
-MAX_BACKGROUND_NAMED = 2  # tenants of a background load that a label names
-MAX_BACKGROUND_CHARACTERS = 40  # of their names
-MAX_WEIGHTS = 4  # of a mix, that are written one by one where they are equal
-MAX_NAMED = 12  # that a figure has nothing to show of
+NAMES_SHARE = 0.4  # largest share of the width for row names
+MAX_LINES = 5  # lines of a row name
+TICKS = 0.9  # font size of ticks and row names, relative to the base size
+SMALL = 0.833  # font size of matplotlib's "small", relative to the base size
+MAX_BACKGROUND_NAMED = 2  # largest number of background tenants that a label names
+MAX_BACKGROUND_CHARACTERS = 40  # largest length of their names
+MAX_WEIGHTS = 4  # largest number of equal weights that a label lists
+MAX_NAMED = 12  # largest number of rows without data that are named
 
 
 def panels(
@@ -50,9 +50,10 @@ def panels(
     around_mm: float = 0.0,
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of `count` axes in rows of `columns`.
+    """Return a figure of `count` axes in rows of `columns`.
 
-    `height_mm` is that of a row, or of each; `around_mm` is for the legend and words below.
+    `height_mm` is the height of each row, or one value per row; `around_mm` is for the legend and
+    the text below.
     """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
@@ -64,7 +65,9 @@ def panels(
     flat = list(grid.flat)
     for unused in flat[count:]:
         unused.remove()
-    for lowest in flat[max(0, count - columns) : count]:  # of a column, which shows its ticks
+    for lowest in flat[
+        max(0, count - columns) : count
+    ]:  # bottom row of a column, which shows the ticks
         lowest.tick_params(labelbottom=True)
     return figure, flat[:count]
 
@@ -82,7 +85,9 @@ def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
     """A title above a row of panels, which does not narrow them."""
     title = wrapped_title(axes[0], text, style, 1)
     title.set_in_layout(False)
-    axes[-1].set_title(" " + "\n" * title.get_text().count("\n"), loc="left")  # has its height
+    axes[-1].set_title(
+        " " + "\n" * title.get_text().count("\n"), loc="left"
+    )  # this title already reserves the height
 
 
 def characters(width_mm: float, font_pt: float) -> int:
@@ -101,7 +106,7 @@ def short(row: pd.Series) -> str:
     if row["kind"] == "mix" and len(each) > MAX_WEIGHTS and set(each) == {"1"}:
         return f"equal mix of {len(each)}"
     if row["kind"] == "mix":
-        # Of some of many tenants, the names say more than ones among zeros.
+        # For some of many tenants, names say more than weights among zeros.
         return str(row["mix"]) if "0" in each else f"mix {weights}"
     searched, _, background = str(row["mix"]).partition(" beside ")
     names, _, at = background.partition(" held at ")
@@ -172,7 +177,7 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
 def fit(figure: Figure) -> None:
     """Wrap titles and axis labels of panels to the width of the panel's cell."""
     figure.draw_without_rendering()
-    panel: Any  # whose title on the left has no public name
+    panel: Any  # matplotlib has no public name for the title on the left
     for panel in figure.axes:
         place = panel.get_subplotspec()
         if place is None:
@@ -208,12 +213,13 @@ def empty_figure(style: FigureTask, text: str) -> Figure:
 
 @contextmanager
 def drawing(style: FigureTask) -> Iterator[None]:
-    """Matplotlib settings for figures: its defaults and ours, without the user's matplotlibrc."""
+    """Matplotlib settings for figures: matplotlib's defaults and those of Perseus, without the
+    user's matplotlibrc."""
     settings: dict[Any, Any] = {
         "font.family": FAMILIES[style.font],
         "mathtext.fontset": MATHEMATICS[style.font],
         "font.size": style.font_pt,
-        "text.hinting": "none",  # hinted, words of a PNG are not as wide as the layout has them
+        "text.hinting": "none",  # with hinting, the width of PNG text differs from the layout
         "axes.titlesize": style.font_pt,
         "axes.labelsize": style.font_pt,
         "xtick.labelsize": TICKS * style.font_pt,

@@ -11,10 +11,10 @@ SVG: Final = "http://www.w3.org/2000/svg"
 LINK: Final = "{http://www.w3.org/1999/xlink}href"
 HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'
 PER_POINT: Final = 100
-"""Coordinates are integers in this fraction of a point."""
+"""Number of coordinate units in a point; coordinates are integers."""
 
 NUMBERED: Final = re.compile(r".*_\d+")
-"""Names that matplotlib gives to each group; those of a figure's author are others."""
+"""Names that matplotlib gives to each group; other names come from the author of a figure."""
 
 REFERENCE: Final = re.compile(r"url\(#([^)]*)\)")
 SEGMENT: Final = re.compile(r"([MLQCz])([^MLQCz]*)")
@@ -22,8 +22,8 @@ PLACED: Final = re.compile(r"translate\((\S+) (\S+)\)")
 
 
 def compact(svg: str) -> str:
-    """The same picture with fewer bytes: relative coordinates with hundredths of a point, short
-    ids, and no empty groups, comments or white space."""
+    """Return the same picture with fewer bytes: relative coordinates with hundredths of a point,
+    short ids, and no empty groups, comments or white space."""
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", LINK[1:].partition("}")[0])
     root = ElementTree.fromstring(svg)

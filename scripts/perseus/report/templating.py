@@ -36,7 +36,7 @@ def environment() -> jinja2.Environment:
 
 
 def breakable(text: str) -> Markup:
-    """A text that may break after the parts of a name, but not before a percent sign."""
+    """Return a text that may break after the parts of a name, but not before a percent sign."""
     escaped = str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
     if " " in text:
         return Markup(escaped)

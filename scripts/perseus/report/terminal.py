@@ -24,8 +24,11 @@ PLAIN = str.maketrans(
 
 
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
-    """The first conclusions of the report, and the peaks. None if tables are missing or damaged;
-    plain characters if the encoding requires them. Neither makes a successful run fail."""
+    """Return the first conclusions of the report, and the peaks.
+
+    The result is None if tables are missing or damaged. Characters that the encoding lacks are
+    replaced. Neither problem makes a successful run fail.
+    """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 
 

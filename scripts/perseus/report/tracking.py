@@ -35,7 +35,7 @@ LOGGED: Final = {
     "costs": ("mix pricing", ("usd_per_hour", "usd_per_million_inferences")),
     "fleets": ("level strategy", ("servers", "usd_per_month", "saving")),
 }
-"""By table, the columns that name a row within its server, and the columns of metrics."""
+"""By table, the columns that identify a row within its server, and the columns of metrics."""
 
 MAX_VALUES, MAX_CHARACTERS = 100, 6000
 """Limits of one request, and of one parameter, in MLflow's API."""
@@ -47,7 +47,7 @@ Logged = TypeVar("Logged")
 
 
 class TrackingError(Exception):
-    """The MLflow store does not accept the results; the message says why, and what to do."""
+    """The MLflow store does not accept the results. The message says why, and what to do."""
 
 
 def require_store(uri: str) -> None:
@@ -66,7 +66,7 @@ def require_store(uri: str) -> None:
 def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) -> dict[str, str]:
     """Log one run; return the ids of its experiment and of the run.
 
-    `tables` are by name; `files` become artifacts, in folders as below the study's own.
+    `tables` are by name; `files` become artifacts, with paths relative to the study's folder.
     Raises TrackingError.
     """
     frames = with_scenario_names(

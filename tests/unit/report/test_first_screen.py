@@ -120,7 +120,7 @@ HEADLINES = {
         },
         taken(),
     ),
-    "No measurement found a limit: see what did not succeed.": (
+    "No measurement found a limit: see the failed measurements.": (
         {**without("savings"), "peaks": SURE["peaks"].iloc[:0]},
         SURE,
     ),
@@ -153,7 +153,7 @@ def test_a_study_of_another_kind_begins_with_what_it_found(kind, tmp_path):
         name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
     }
     found = headline(tables)
-    assert word_count(found.text) <= MAX_WORDS and "did not succeed" not in found.text
+    assert word_count(found.text) <= MAX_WORDS and "failed measurements" not in found.text
 
 
 def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():

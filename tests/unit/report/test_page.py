@@ -165,7 +165,7 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
 
 def test_what_preprocessing_costs_is_told_of_the_tenants_that_are_sent_pictures():
     first, *others = synthetic.records(synthetic.Truth({"resnet18": 30.0}), mixes=(), holds=())
-    heading = "Where pictures become tensors"
+    heading = "Where images are converted into tensors"
     assert heading not in rendered([first, *others])
     page = rendered([synthetic.by_server(first), *others])
     (section,) = re.findall(rf"<h3>{heading}.*?</table>", page, re.DOTALL)

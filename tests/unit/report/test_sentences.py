@@ -403,7 +403,7 @@ APART = FLEET | {"strategy": DEDICATED, "servers": 4, "usd_per_hour": 0.4, "usd_
 APART |= {"saving": 0.0, "fleet": "2 x (a) + 2 x (b)"}
 TOGETHER = FLEET | {"strategy": SHARING}
 NO_FLEET = {"servers": None, "usd_per_hour": None, "usd_per_month": None, "fleet": ""}
-NO_FLEET |= {"reason": "no server was found to carry c", "saving": None}
+NO_FLEET |= {"reason": "no server carries c within its SLA", "saving": None}
 MODEL = {"study": "s", "level": "demand", "strategy": SHARING, "model": "a", "demand_rps": 10.0}
 MODEL |= {"servers_on_demand": 1}
 MODEL |= {"capacity_rps": 30.0, "servers": 3, "sla_share": 0.95, "sla_ms": 40.0, "attained": 0.99}
@@ -436,7 +436,7 @@ OFTEN = {"on_spot": 0.4}
 KNOWN = {"saving_if_known_low": 0.1, "saving_if_known_high": 0.3, "probability_of_saving": 0.99}
 
 OF_FLEETS = {
-    "No fleet carries the demand: no server was found to carry c": (
+    "No fleet carries the demand: no server carries c within its SLA": (
         fleet(together=NO_FLEET),
         ASKED,
     ),
@@ -503,7 +503,7 @@ OF_FLEETS = {
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": None}]),
     ),
-    "Dedicated servers alone do not carry the demand: no server was found to carry c.": (
+    "Dedicated servers alone do not carry the demand: no server carries c within its SLA.": (
         fleet(apart=NO_FLEET),
         ASKED,
     ),

@@ -163,7 +163,7 @@ OTHER = SHARED | {"tenant": "b"}
 MISSED = {"verdict": "sla_missed", "attained": 0.8}
 UNPLAYED = dict.fromkeys(SHARED.keys() - {"tenant", "phase", "process", "duration_s"})
 UNPLAYED |= {"verdict": "failed", "reason": "the server died"}
-UNASKED = UNPLAYED | {"verdict": "ok", "reason": "no request came"}
+UNASKED = UNPLAYED | {"verdict": "ok", "reason": "no request arrived"}
 SPOILT = {"attained": 0.6, "verdict": "disturbed", "reason": "others ran"}
 KEPT = study("replay", SHARED, OTHER, ALONE)
 
@@ -176,11 +176,11 @@ OF_REPLAYS = {
         study("replay", SHARED, OTHER | UNASKED),
         KEPT,
     ),
-    "No request of b came.": (
+    "No request of b arrived.": (
         study("replay", SHARED, OTHER | UNASKED),
         study("replay", SHARED, OTHER | UNASKED, OTHER | AGAIN),
     ),
-    "Whether SLAs are kept on cpu1 under bursts is not known No request of a came.": (
+    "Whether SLAs are kept on cpu1 under bursts is not known No request of a arrived.": (
         study("replay", SHARED | UNASKED),
         KEPT,
     ),
@@ -307,7 +307,7 @@ OF_SOAKS = {
         study("soak", LATENCY | {"exceedance": 0.073, "allowed": 0.05}, MEMORY),
         study("soak", LATENCY | {"exceedance": 0.05, "allowed": 0.05}, MEMORY),
     ),
-    "nothing grows on cpu1 Not seen there: memory.": (
+    "nothing grows on cpu1 The report cannot say this of: memory.": (
         study("soak", LATENCY, MEMORY | UNSEEN),
         STEADY,
     ),

@@ -96,7 +96,7 @@ def test_a_fleet_of_many_models_is_named_in_part():
 def test_a_demand_that_nobody_carries():
     (conclusion,) = concluded(rps={"a": 5.0, "c": 1.0})
     assert conclusion.kind == "no"
-    assert conclusion.headline == "No fleet carries the demand: no server was found to carry c"
+    assert conclusion.headline == "No fleet carries the demand: no server carries c within its SLA"
 
 
 def test_a_night_without_demand_is_no_trouble():

@@ -17,11 +17,12 @@ Change = tuple[str, str, str]
 PRICE = "price of "
 
 NAMES = ("study", "cell", "scenario", "repeat")
-"""Keys of a cell's task that say which it is."""
+"""Keys of a cell's task that identify the cell."""
 
 
 def changes(base: Source, new: Source) -> list[Change]:
-    """Differences of hosts and software of all cells, and of the settings of common cells."""
+    """Return the differences of hosts and software of all cells, and of the settings of common
+    cells."""
     return [
         *hosts.changes(base.records, new.records),
         *dict.fromkeys(_settings_changed(base, new)),
@@ -37,7 +38,7 @@ def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
 
 
 def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Facts that both studies have and that differ."""
+    """Return the facts that both studies have and that differ."""
     for what, value in base.items():
         if what in new and new[what] != value:
             yield what, value, new[what]

@@ -44,15 +44,17 @@ WRAPPED = 42
 """Characters of a label on one line."""
 
 APART = 0.17
-"""How far base and new lie from the middle of their row."""
+"""Offset of base and new from the middle of their row."""
 
 WIDEST = 4.0
-"""Ratios beyond that, or below its inverse, are cut off at the edge, with an arrow."""
+"""Ratios beyond this, or below its inverse, are cut off at the edge, with an arrow."""
 
 
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
-    """Draw the table of a comparison: peaks above, ratios below; costs are left out, since they
-    follow peaks."""
+    """Draw the table of a comparison: peaks above, ratios below.
+
+    Costs are left out, since they follow from the peaks.
+    """
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     peaks = table[(table["metric"] == PEAK) & table["base"].notna() & table["new"].notna()]
     ratios = table[(table["verdict"] != NOT_COMPARABLE) & (table["metric"] != COST)]
@@ -130,7 +132,9 @@ def _rows_mm(labels: list[str], style: FigureTask) -> float:
 
 
 def _rows(panel: Axes, labels: list[str]) -> None:
-    panel.set_yticks(range(len(labels)), labels, parse_math=False)  # names of strangers
+    panel.set_yticks(
+        range(len(labels)), labels, parse_math=False
+    )  # the names may come from other people's results
     panel.set_ylim(len(labels) - 0.4, -0.6)
     panel.grid(axis="y", visible=False)
 

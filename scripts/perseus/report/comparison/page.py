@@ -24,7 +24,10 @@ COLOURS: Final = {WORSE: "#D55E00", BETTER: "#0072B2", SAME: GREY}
 
 
 def render(found: Comparison, svg: bytes) -> str:
-    """The HTML, with everything from the results escaped. svg: the figure of the comparison."""
+    """Return the HTML; all text from the results is escaped.
+
+    svg: the figure of the comparison.
+    """
     judged = sorted(sentences.shown(found), key=lambda each: VERDICTS.index(each.verdict))
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     listed = changes(found.base, found.new)
@@ -69,8 +72,8 @@ def _cards(compared: list[Judged]) -> Iterator[Card]:
             most = max(mine, key=lambda each: abs(np.log(each.simultaneous.value)))
             yield _card(f"{label}: {sentences.what(most)}", most)
     if (least := sentences.hidden(compared)) is not None:
-        note = "a smaller difference of a peak stays hidden"
-        yield Card("Smallest difference that shows", percent(least), note=note)
+        note = "a smaller difference of a peak is not detected"
+        yield Card("Smallest difference that is detected", percent(least), note=note)
 
 
 def _card(label: str, each: Judged) -> Card:

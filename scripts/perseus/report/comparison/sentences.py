@@ -25,18 +25,18 @@ NAMES = {
     COST: "cost",
 }
 UNITS = {PEAK: "/s", RATIO: "", OVERALL: "", P95: " ms", COST: " USD per million"}
-COSTS = "Prices are the same: costs go with the peaks, and stand in the CSV."
+COSTS = "Prices are the same: costs change with the peaks, and are in the CSV."
 CHANGE_BETWEEN = "a host that changes between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
-"""Factors from the ratio, and from 1, beyond which an end of its interval says nothing: studies
-without repeats do not know the noise of their host, and simultaneous intervals of a thousand
-rows are very wide."""
+"""Ratios of the interval's ends to the value, and to 1, beyond which an end is not informative.
+Studies without repeats do not know the noise of their host, and simultaneous intervals of a
+thousand rows are very wide."""
 
 
-NOTHING_ELSE = "Nothing that the records tell: hosts, versions, settings and prices are the same."
-RECORDS_MISSING = "Not known: hosts, versions and settings stand in records, which are missing."
+NOTHING_ELSE = "Nothing in the records: hosts, versions, settings and prices are the same."
+RECORDS_MISSING = "Unknown: the records, which have the hosts, versions and settings, are missing."
 
 
 def headline(found: Comparison) -> str:
@@ -89,19 +89,20 @@ def noise(found: Comparison) -> str:
 
 
 def _deviations(found: Comparison) -> str:
-    """Variation between repeats, on the quietest and the noisiest server."""
+    """Text of the standard deviation between repeats, on the servers with the lowest and the
+    highest."""
     medians = [float(np.median(draws)) for draws in found.noise.deviations.values()]
     least, most = percent(min(medians)), percent(max(medians))
     return least if least == most else f"{least} to {most}, by server"
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Whether the tables alone show the variation between repeats."""
+    """Return whether the tables alone show the variation between repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
 def _of_tables(found: Comparison) -> str:
-    """What the intervals include without records of repeats."""
+    """Return a sentence on what the intervals include, without records of repeats."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL
@@ -139,14 +140,14 @@ def sentences(found: Comparison) -> Iterator[str]:
 
 
 def hidden(compared: Sequence[Judged]) -> float | None:
-    """The difference of a peak that half of the comparisons would miss."""
+    """Return the difference of a peak that half of the comparisons would miss."""
     known, _ = _known_peaks(compared)
     reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
     return float(np.median(reaches)) if reaches else None
 
 
 def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
-    """Peaks with an interval, and how many of them have a larger noise floor."""
+    """Return the peaks with an interval, and how many of them have a larger noise floor."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
     return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
@@ -178,7 +179,7 @@ def signed(share: float) -> str:
 
 
 def _reach(ratio: Interval) -> float:
-    """The smallest difference that an interval of this width shows."""
+    """Return the smallest difference that an interval of this width shows."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 
@@ -197,11 +198,11 @@ def what(each: Judged) -> str:
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
-    """One line for all latencies at other rates, which follow peaks."""
+    """Return one line for all latencies at other rates, which follow from the peaks."""
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:
         who = "1 tenant" if moved == 1 else f"{moved} tenants"
-        yield f"p95 of {who}: certified {OTHER_RATES} than in the base, which the CSV has"
+        yield f"p95 of {who}: certified {OTHER_RATES} than in the base; see the CSV"
     for each in judged:
         if not each.pair.why_not.startswith(OTHER_RATES):
             yield f"{what(each)}: {each.pair.why_not}"

@@ -1,8 +1,9 @@
-"""Conclusions of the report: each module answers the question of its name. Every kind of experiment
-but the peak has a module of its own name; those of the peak come first.
+"""Conclusions of the report: each module answers the question of its name.
 
-The function `conclusions` of a module makes them from the tables of a study: none if the study did
-not ask. A question that may have many conclusions has labels for them in `summary`.
+Every kind of experiment except the peak has a module of its own name; those of the peak come first.
+The function `conclusions` of a module makes its conclusions from the tables of a study: none if the
+study did not ask the question. A question with possibly many conclusions has labels for them in
+`summary`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ QUESTIONS: Final = (
     *("servers_to_buy", "over_demand", "server_of_model", "recommended", "runtimes", "sharing"),
     *("cheapest", "predicted", *OTHER_KINDS, "copies"),
 )
-"""In the order in which the report answers them."""
+"""The modules, in the order of the report."""
 
 
 def module_of(question: str) -> Any:
@@ -29,8 +30,10 @@ def module_of(question: str) -> Any:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """All conclusions of a study; many on one question become one. A study with only the
-    preset smoke has none, which `sharing` says."""
+    """Return all conclusions of a study; many on one question become one.
+
+    A study with only the preset smoke has no conclusion except that of `sharing`, which says so.
+    """
     is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
     for question in ("sharing",) if is_smoke else QUESTIONS:
         yield from summed_up(list(module_of(question).conclusions(tables)), question)

@@ -15,7 +15,7 @@ from perseus.report.shown_tables import plain_words
 from perseus.study.setting import configured
 
 MAX_NAMED: Final = 12
-"""Models with a sentence each."""
+"""Largest number of models with a sentence each."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -45,7 +45,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _in(row: pd.Series) -> str:
-    """The precision, which is stated if servers differ in it, since responses differ, too."""
+    """The precision, which is stated if servers differ in it, since their responses then differ,
+    too."""
     return f" (in {row['precision']})"
 
 

@@ -15,11 +15,11 @@ Tables = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A conclusion. `kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` links to the
-    numbers.
+    """A conclusion.
 
-    If many conclusions are merged, those with the highest `rank` come first within their kind, and
-    all are `parts` of the merged conclusion.
+    `kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` links to the numbers. If many
+    conclusions are merged, those with the highest `rank` come first within their kind, and all are
+    `parts` of the merged conclusion.
     """
 
     kind: str

@@ -38,8 +38,10 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 
 
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
-    """The throughput beyond the knee, if the fit bounds it. With coherency there is a highest
-    throughput, which is stated only if a valid level reached it."""
+    """The throughput beyond the knee, if the fit bounds it.
+
+    With coherency there is a highest throughput, which is stated only if a valid level reached it.
+    """
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):
         ends = ("saturated_low_rps", "saturated_high_rps")

@@ -15,13 +15,16 @@ from perseus.report.links import Link, to_lines, to_table
 from perseus.report.numbers import listed, percent, significant
 
 MAX_LISTED: Final = 4
-"""Stretches of the demand that are told of in words."""
+"""Largest number of ranges of the demand with a sentence each."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Models whose demand rises in proportion, ranges of it with the same cheapest servers, and
-    the load lines behind them: rows of crossings, ascending, and of peaks."""
+    """Models whose demand rises in proportion, and ranges of the demand with the same cheapest
+    servers.
+
+    `stretches` are rows of crossings, ascending; the load lines behind them are rows of peaks.
+    """
 
     models: tuple[str, ...]
     stretches: tuple[pd.Series, ...]
@@ -44,7 +47,7 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """The first ranges, as long as sharing is the cheapest."""
+        """The first ranges, up to the first one in which sharing is not the cheapest."""
         return tuple(takewhile(lambda row: row["shared"], self.stretches))
 
     @property
@@ -133,7 +136,9 @@ def _stretch(row: pd.Series) -> str:
     usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
     what = f"shared servers of {row['server']} are the cheapest"
     if not row["shared"]:
-        several = " + " in row["models"]  # of one model, which server is; else, whether to share
+        several = (
+            " + " in row["models"]
+        )  # for one model, the question is which server; else, whether to share
         dedicated = f"dedicated servers of {row['server']}"
         what = (
             f"sharing is not surely cheaper than {dedicated}"
@@ -162,5 +167,5 @@ def _probability(stretches: Sequence[pd.Series]) -> str:
     chances = [row["probability_of_saving"] for row in stretches]
     if any(pd.isna(each) for each in chances):
         return ""
-    least = min(chances)  # of 100 draws
+    least = min(chances)  # a probability from 100 draws
     return f", with a probability {'> 0.99' if least > 0.99 else f'of {least:.2f} or more'}"

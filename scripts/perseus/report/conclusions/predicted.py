@@ -73,7 +73,7 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
-    """Which mixes were measured in one run only, as the subject of a sentence; else empty."""
+    """The mixes that were measured in one run only, as the subject of a sentence; else empty."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
     measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
     once = measured[measured["repeats_used"] == 1]

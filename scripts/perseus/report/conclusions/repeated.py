@@ -11,13 +11,13 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(name, rows of all repeats): the name is the server, or the cell if several have this
-    server."""
+    """Yield (name, rows of all repeats): the name is the server, or the cell if several cells have
+    this server."""
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
 
 def scenarios(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The same for all load lines of a scenario."""
+    """Yield (name, rows of all load lines) for each scenario."""
     yield from _distinct_names(table, table["scenario"])
 
 
@@ -41,7 +41,8 @@ def over_repeats(
 
 
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:
-    """The interval in brackets after a space; empty if unknown or if it is 0 to infinity."""
+    """The interval in brackets after a space; empty if unknown, or "no bound" if it is 0 to
+    infinity."""
     if low == 0 and math.isinf(high):
         return " (no bound)"
     return "" if pd.isna(low) or pd.isna(high) else f" ({bounds(low, high, write)})"
@@ -61,6 +62,6 @@ def who(rows: pd.DataFrame) -> str:
 
 
 def reasons(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Why there is no result, each reason once."""
+    """The reasons for a missing result, each reason once."""
     known = rows["reason"].dropna()
     return tuple(f"{reason}." for reason in dict.fromkeys(known[known != ""]))

@@ -20,7 +20,8 @@ ARRIVALS = {
 }
 
 JUDGED = ("ok", "sla_missed")
-"""Verdicts on the server; others are on the client, the host, or a server that was not there."""
+"""Verdicts on the server; other verdicts are on the client, the host, or a server that did not
+start."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -33,14 +34,14 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("replay"),)
     shared, alone = (rows[rows["phase"] == phase] for phase in ("shared", "alone"))
     where = f"Together on {on}"
-    if shared.empty:  # of one tenant
+    if shared.empty:  # the rows of one tenant
         shared, alone, where = alone, shared, f"On {on}"
     under = f"under {ARRIVALS[rows['process'].iloc[0]]}"
     judged = shared[shared["attained"].notna() | (shared["verdict"] != "ok")]
     idle = [name for name in tenants_of(shared) if name not in tenants_of(judged)]
     sentences = (
         *(_of_tenant(shared, alone, name) for name in _known(shared)),
-        *(f"No request of {name} came." for name in idle),
+        *(f"No request of {name} arrived." for name in idle),
         *reasons(rows[~rows["verdict"].isin(JUDGED)]),
     )
     missed = shared[shared["verdict"] == "sla_missed"]

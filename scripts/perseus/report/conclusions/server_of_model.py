@@ -17,7 +17,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _is_choice(asked: Asked) -> bool:
-    """Whether there are several servers, or copies that save something."""
+    """Return whether there are several servers, or copies that save something."""
     is_shared = any(row["shared"] for row in asked.stretches)
     return is_shared or asked.points["server"].nunique() > 1
 

@@ -18,13 +18,13 @@ from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
 MAX_NAMED = 12
-"""Load lines of a fleet, and models of a demand, that are named one by one."""
+"""Largest number of load lines of a fleet, and of models of a demand, that are named one by one."""
 
 SURE = 1 - LOWER
-"""Probability above which a fleet counts as sufficient: that of each lower limit."""
+"""Probability above which a fleet counts as sufficient: that of each single lower limit."""
 
 MAX_LATE = 3
-"""Models that the simulation doubts, with a sentence each."""
+"""Largest number of models that fail in the simulation, with a sentence each."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -34,15 +34,15 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Load lines that a fleet for these models may use: no other models under load, and a lower
-    limit."""
+    """Return the load lines that a fleet for these models may use: without other models under load,
+    and with a lower limit."""
     lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as long
     only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
 
 
 def _fleet(tables: Tables) -> Conclusion:
-    """The fleet for the highest demand; other levels are sentences."""
+    """Conclude on the fleet for the highest demand; other levels become sentences."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
@@ -55,7 +55,7 @@ def _fleet(tables: Tables) -> Conclusion:
     points = points_of(tables["peaks"], list(mine["model"]))
     points = points[points["server"].isin(row["of_servers"].split(", "))]
     late = mine[mine["attained"] < mine["sla_share"]]
-    # Where no line of several models has a lower limit, nothing is known of sharing.
+    # If no line of several models has a lower limit, the saving of sharing is unknown.
     is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
         f"Buy {servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
@@ -147,7 +147,7 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
 
 
 def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
-    """Alternatives; `is_known` says whether the saving of sharing is known."""
+    """Yield sentences on alternatives; `is_known` says whether the saving of sharing is known."""
     alone = _of(top, DEDICATED)
     if pd.isna(alone["servers"]):
         yield f"Dedicated servers alone do not carry the demand: {alone['reason']}."
@@ -197,7 +197,8 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
 
 
 def _without_demand(row: pd.Series) -> Iterator[str]:
-    """Models whose demand is 0 at a level, so that the fleet has no server for them."""
+    """Return a sentence on models whose demand is 0 at a level, so that the fleet has no server for
+    them."""
     stated = (each.rpartition(" ") for each in row["demand"].split(", "))
     if idle := [model for model, _, rps in stated if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"

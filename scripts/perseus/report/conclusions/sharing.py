@@ -22,16 +22,16 @@ QUICK = (
 )
 
 MAX_MIXES = 4
-"""Beside the best one, that are named with what they carry."""
+"""Largest number of mixes besides the best one that are named with their ratio."""
 
 MATTERS = 0.12
-"""A saving that matters: the largest that the study of 2020 found (LeMay, Li, Guo)."""
+"""Smallest relevant saving: the largest that the study of 2020 found (LeMay, Li, Guo)."""
 
 RESOLVED = 0.03
-"""Half-width of an interval of a saving that tells any difference that matters from none."""
+"""Half-width of an interval of a saving that distinguishes any relevant difference from 0."""
 
 MAX_REPEATS = 20
-"""Repeats beyond which a longer study is no advice."""
+"""Largest number of repeats that a sentence suggests."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row with the models of a load line, and their weights."""
@@ -74,7 +74,7 @@ def _named(models: Iterable[str]) -> str:
 
 
 def _which(savings: pd.DataFrame) -> dict[str, str]:
-    """By scenario, its name, if others have the same models on the same server."""
+    """By scenario, its name in brackets, if others have the same models on the same server."""
     rows = savings.drop_duplicates("scenario")
     several = rows.duplicated(["models", "server"], keep=False)
     pairs = zip(rows["scenario"], several, strict=True)
@@ -140,14 +140,14 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
-    """Whether no repeat of these mixes keeps the SLAs; a repeat without a result may have."""
+    """Whether all repeats of these mixes fail the SLAs; a repeat without a result may not."""
     repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
     return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 
 
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
-    """Result of a scenario with unknown savings: its highest rate, or the outcomes of its mixes,
-    and what to do."""
+    """The result of a scenario with unknown savings: its highest rate, or the outcomes of its
+    mixes, and what to do."""
     first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
@@ -173,7 +173,7 @@ def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Load lines behind the savings that a temporary failure left without a limit."""
+    """Yield load lines behind the savings that have no limit because of a temporary failure."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
@@ -189,7 +189,7 @@ def _dearer(known: int, mixes: int) -> str:
 
 
 def _best(known: pd.DataFrame) -> pd.Series:
-    """The line with the largest saving, preferring significant savings."""
+    """Return the line with the largest saving; significant savings come first."""
     for low in ("ci_simultaneous_low", "ci_low"):
         if (known[low] > 0).any():
             known = known[known[low] > 0]
@@ -206,7 +206,7 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Bounds of the saving, if its interval contains 0 but excludes a relevant effect in a
+    """Bounds of the saving, if its interval contains 0 but excludes a relevant effect in one
     direction; else empty."""
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
@@ -218,8 +218,8 @@ def at_most(known: pd.DataFrame) -> str:
 
 
 def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
-    """Repeats that would make the interval as narrow as the distance from 0, or as RESOLVED; empty
-    if too many.
+    """A sentence on the number of repeats that would make the interval as narrow as the distance
+    from 0, or as RESOLVED; empty if too many.
 
     The width of an interval falls with the square root of the number of repeats.
     """
@@ -241,7 +241,10 @@ def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
 
 
 def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
-    """The interval of the saving; a saving cannot exceed 1, so an upper end of 1 bounds nothing."""
+    """The interval of the saving.
+
+    A saving cannot exceed 1, so an upper end of 1 is no bound.
+    """
     low, high = saving[f"{which}_low"], saving[f"{which}_high"]
     return float(low), np.inf if high >= 1 else float(high)
 
@@ -345,7 +348,7 @@ def loaded(row: Line) -> set[str]:
 
 
 def _loaded_models(row: Line) -> list[str]:
-    """The same, one for each tenant with load."""
+    """Models of a load line, one for each tenant with load."""
     return _with_load(row, row["models"].split(" + "))
 
 

@@ -40,7 +40,7 @@ class SlowedPair:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Its bounds, from both intervals; infinite without an interval."""
+        """The bounds of the slowdown, from both intervals; infinite without an interval."""
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
             float(max(rows["slowdown_high"].fillna(np.inf).max() for rows in self.ways)),
@@ -48,7 +48,7 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """Whether one slows down the other significantly in every repeat, beyond noise."""
+        """Whether one tenant slows down the other significantly in every repeat, beyond noise."""
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
             and rows["beyond_noise"].dropna().astype(bool).all()
@@ -79,7 +79,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     beside = rows[rows["tenant"] != rows["beside"]]
     pairs = list(_pairs(beside))
     known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
-    # A grid's setting without a model is infeasible, too, and no tenant was served even alone.
+    # A grid's setting without a model is also infeasible, and then no tenant was served even alone.
     is_served = (rows["verdict"] != Outcome.INFEASIBLE).any()
     too_much = list(_too_much(rows, pairs)) if is_served else []
     more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))
@@ -117,7 +117,7 @@ def _named(pairs: Sequence[SlowedPair]) -> str:
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """The headline for pairs sorted by slowdown: what is significant."""
+    """The kind and the headline for pairs sorted by slowdown."""
     best, worst = known[0], known[-1]
     if best is worst:
         if best.is_slowed:

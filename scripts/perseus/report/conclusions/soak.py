@@ -14,10 +14,10 @@ from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
 
 SHORT, INFINITE = "too short to tell", "infinite at times"
-"""Drifts, as the table has them."""
+"""Values of the column `drift`."""
 
 MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
-"""Unanswered requests, in percent, above which the server does not do its work."""
+"""Share of failed requests, in percent, above which the server is failing."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -63,7 +63,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
             f"{_hours(short)} are too short to tell on {on} whether this grows: {_named(short)}"
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
-    least = f"{significant(seen['hours'].min())} h"  # in which all of it was seen
+    least = f"{significant(seen['hours'].min())} h"  # all quantities were observed for as long
     return Conclusion("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
 
 
@@ -74,7 +74,7 @@ def _hours(rows: pd.DataFrame) -> str:
 
 def _unseen(rows: pd.DataFrame) -> Iterator[str]:
     if len(rows):
-        yield f"Not seen there: {_named(rows)}."
+        yield f"The report cannot say this of: {_named(rows)}."
 
 
 def _named(rows: pd.DataFrame) -> str:

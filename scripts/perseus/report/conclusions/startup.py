@@ -37,8 +37,10 @@ def _failed(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:
-    """The median over starts, each with a row per tenant; for a cold page cache also the share
-    of the model files that was still in it."""
+    """The median over starts, each with a row per tenant.
+
+    For a cold page cache, the text includes the share of the files that was still in it.
+    """
     starts = rows.drop_duplicates(["cell", "start"])
     times_s, left = starts["ready_s"], starts["resident_share"].median()
     often = "one start" if len(starts) == 1 else f"{len(starts)} starts"

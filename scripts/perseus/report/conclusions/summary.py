@@ -21,8 +21,11 @@ NAMED: Final = 3
 
 @dataclass(frozen=True)
 class Question:
-    """`subject` names the conclusions, `labels` each kind, in the order of the counts, and
-    `caveat` is added to many. Conclusions are merged if there are more than `most`."""
+    """How conclusions on one question are merged.
+
+    `subject` names the conclusions, `labels` each kind, in the order of the counts, and `caveat` is
+    added to many. Conclusions are merged if there are more than `most`.
+    """
 
     subject: str
     labels: Mapping[str, str]
@@ -95,7 +98,7 @@ MANY: Final[Mapping[str, Question]] = {
         "conclusions on the cost of networks",
         {"perhaps": "on predictions", "unclear": "with a front", "unknown": "not known"},
     ),
-    "soak": Question("soaks", TROUBLE | {"unclear": "cannot be told"}),
+    "soak": Question("soaks", TROUBLE | {"unclear": "unknown"}),
     "background": Question(
         "scenarios with tenants at fixed rates",
         {
@@ -120,7 +123,7 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
     parts = sorted(conclusions, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.labels[kind]}" for kind, n in count.items())
-    is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"  # trouble is to be seen
+    is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"  # failures stay visible
     is_by_chance = question.caveat and set(count) - {"no", "unknown"}
     yield Conclusion(
         parts[0].kind if is_one else "unclear",
@@ -136,13 +139,13 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
 
 
 def _common(parts: Sequence[Conclusion]) -> list[str]:
-    """Sentences that all of them share."""
+    """Return the sentences that all of them share."""
     first, *others = parts
     return [each for each in first.sentences if all(each in of.sentences for of in others)]
 
 
 def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
-    """Their links, or the common ones if there are many."""
+    """Return their links, or the common links if there are many."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MAX_LINES:
         return links

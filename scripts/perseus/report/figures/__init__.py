@@ -1,10 +1,9 @@
-"""Figures: each module draws the figure of its name. Every kind of experiment but the peak has one
-of its own name.
+"""Figures: each module draws the figure of its name.
 
-Such a module has `draw`, which makes a matplotlib figure of what it is to draw, with the results
-for all else, in a style, and CAPTION, which says what the figure lets one see. What it draws is the
-table of its name; where it is something else, the module has `data`, which makes it of the results.
-ALSO names the tables that have the rest of its numbers.
+Every kind of experiment except the peak has a figure of its own name. Each module has `draw`, which
+makes a matplotlib figure from its data, the results and a style, and CAPTION, which says what the
+figure shows. The data are the table of the same name, unless the module has `data`, which computes
+them from the results. ALSO names the tables with the other numbers of the figure.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.study.experiments import OTHER_KINDS
 
-if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
+if TYPE_CHECKING:  # Snakemake needs only the list of figures
     import pandas as pd
 
     from perseus.report.figure_data import FigureData
@@ -26,8 +25,9 @@ if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
 class FigureFacts:
     """Properties of a figure.
 
-    It shows experiments of one `kind`, or what `Study.kinds` has beside them: studies without have
-    no such figure. Beside the tables it may read the raw results of their cells.
+    Only studies with experiments of this `kind` have the figure; `Study.kinds` lists them and two
+    more kinds, "demand" and "choice". With `reads_raw`, the figure reads the raw results of the
+    cells beside the tables.
     """
 
     reads_raw: bool = False
@@ -35,7 +35,7 @@ class FigureFacts:
 
 
 READ_RAW: Final = ("soak",)
-"""The kinds whose figure of their own name reads raw results, of which their table has the sum."""
+"""Kinds of experiments whose figure reads raw results, since their table has only a summary."""
 
 FIGURES: Final = {
     "fleets": FigureFacts(kind="demand"),
@@ -56,7 +56,7 @@ FIGURES: Final = {
     "grid": FigureFacts(kind="grid"),
     **{kind: FigureFacts(reads_raw=kind in READ_RAW, kind=kind) for kind in OTHER_KINDS},
 }
-"""In the order in which the report shows them."""
+"""The names, in the order of the report."""
 
 
 def figures_of(kinds: Set[str]) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def module_of(figure: str) -> Any:
 
 
 def data_of(figure: str, results: FigureData) -> pd.DataFrame:
-    """The data of a figure, which are written beside it."""
+    """Return the data of a figure, which are written beside it."""
     module = module_of(figure)
     return module.data(results) if hasattr(module, "data") else results.tables[figure]
 

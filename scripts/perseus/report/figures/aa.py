@@ -17,7 +17,7 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "The same closed loop on servers that were restarted: each mark is one server, with the 95 %"
     " interval over its windows. Two cells that differ by less than the height of the band may be"
-    " equal, and the host noisy."
+    " equal: the noise of the host can cause this difference."
 )
 
 MAX_PANELS, COLUMNS = 8, 2

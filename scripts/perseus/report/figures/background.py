@@ -27,10 +27,11 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "One model's peak while the others stay at their rates: left in requests/s, right as a share of"
-    " its dedicated peak over the share that the others take of theirs. Above the dashed line one"
-    " shared server carries more than dedicated servers would for the same money. Hollow: points of"
-    " the 2020 study (LeMay, Li and Guo), where the models are those of it."
+    "The peak of one model beside other models at constant rates: left in requests/s, right as a"
+    " share of its dedicated peak over the sum of the other rates as shares of their dedicated"
+    " peaks. Above the dashed line, one shared server carries more than dedicated servers of the"
+    " same cost. Hollow: points of the 2020 study (LeMay, Li and Guo), for the models of that"
+    " study."
 )
 
 MAX_ROWS = 6
@@ -59,7 +60,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         _absolute(absolute, rows, look)
         _normalised(normalised, rows, look)
         for panel in (absolute, normalised):
-            panel.set_xlim(left=MARGIN * panel.get_xlim()[1])  # room for what stands at 0
+            panel.set_xlim(left=MARGIN * panel.get_xlim()[1])  # space for the marks at 0
             panel.set_ylim(bottom=0)
     handles = [
         Line2D([], [], color=DARK, marker="o", label="estimate, 95 % interval"),

@@ -21,9 +21,9 @@ CAPTION = (
 ALSO = ("crossings",)
 
 MAX_PANELS, MAX_SERVERS, COLUMNS = 8, 6, 2
-MAX_MODELS = 4  # that a title names
+MAX_MODELS = 4  # largest number of models in a title
 FLAT = 0.2
-"""Start of the axis, as a part of the demand up to which one server is enough."""
+"""Start of the axis, as a share of the demand up to which one server is enough."""
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
@@ -85,7 +85,7 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 
 def _first_shown(rows: pd.DataFrame) -> float:
-    """Start of the axis: a part of the least demand at which a cost changes."""
+    """Start of the axis: a share of the least demand at which a cost changes."""
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
     least = float(rows["total_rps"].min())
@@ -93,8 +93,10 @@ def _first_shown(rows: pd.DataFrame) -> float:
 
 
 def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
-    """Shade demands at which shared servers save something, extended half-way to the next
-    demand."""
+    """Shade demands at which shared servers save something.
+
+    Each shaded range extends half-way to the next demand.
+    """
     demands_rps = np.unique(rows["total_rps"])
     ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]
     saves = stretches[stretches["shared"] & stretches["least_saving"].notna()]

@@ -17,9 +17,9 @@ from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a network as one runtime executes it: left is cheaper, up is more accurate."
-    " The line is the front (Pareto): no network beyond it is both cheaper and more accurate."
-    " Networks on the front are named. Accuracies are those that torchvision publishes, in fp32."
+    "Each mark is a network with one runtime: left is cheaper, up is more accurate. The line is"
+    " the front (Pareto): no other network is both cheaper and more accurate. Networks on the"
+    " front are named. Accuracies are those that torchvision publishes, in fp32."
 )
 ALSO = ("catalogue_predictions",)
 
@@ -27,10 +27,10 @@ MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 BESIDE: Final = 2.0
-"""As a factor of costs."""
+"""Margin of the cost axis, as a factor of the costs."""
 
 WIDE: Final = 30.0
-"""A range of costs, as a factor, that needs no ticks between powers of ten."""
+"""Range of costs, as a factor, from which on ticks between powers of ten are left out."""
 
 COST: Final = "usd_per_million_inferences"
 
@@ -82,7 +82,7 @@ def _look(number: int) -> dict[str, Any]:
 
 def _title(runtime: str, precision: str) -> str:
     known = RUNTIMES.get(runtime)
-    return f"{known.title if known else runtime}, {precision or 'precision not known'}"
+    return f"{known.title if known else runtime}, {precision or 'precision unknown'}"
 
 
 def _front(panel: Axes, rows: pd.DataFrame) -> None:

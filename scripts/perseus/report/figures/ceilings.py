@@ -21,8 +21,8 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "A peak far left of the ceiling of the client is limited by the server, not by the client."
-    " The ceiling is the rate of one tenant to a model that answers at once. An unreliable"
+    "If a peak is far left of the ceiling of the client, the server was the limit, not the client."
+    " The ceiling is the largest rate of one tenant to a model that does no work. An unreliable"
     " ceiling is left out."
 )
 ALSO = ("peaks",)

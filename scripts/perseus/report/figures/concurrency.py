@@ -1,8 +1,8 @@
 """Figure: latency over throughput in closed loops, and throughput over requests in flight with its
 knee.
 
-The second is the scatter of concurrency and throughput that ConScale looks for the knee in (Liu et
-al., IPDPS 2020).
+The second panel is the scatter plot of concurrency and throughput in which ConScale looks for the
+knee (Liu et al., IPDPS 2020).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from perseus.results.scalability import throughput_rps
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Closed loops. Left: where a curve turns up, more requests in flight only wait; a star is the"
-    " knee. Right: the throughput of all tenants over their requests in flight, with the fitted law"
-    " and its two asymptotes, which meet at the knee. A white mark is a level at which the client"
-    " or the host, not the server, may have limited, and which is not fitted."
+    "Closed loops. Left: where a curve turns up, additional requests in flight only wait; a star"
+    " is the knee. Right: the throughput of all tenants over their requests in flight, with the"
+    " fitted law and its two asymptotes, which meet at the knee. At a white mark, the client or"
+    " the host may have been the limit and not the server; the fit leaves it out."
 )
 ALSO = ("knees",)
 
 MAX_SCENARIOS = 4
 MAX_KNEES = 3
-"""Largest number of knees in a text."""
+"""Largest number of knees that a text names."""
 KNEE = "#D55E00"
 
 

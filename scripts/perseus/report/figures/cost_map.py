@@ -20,13 +20,13 @@ from perseus.results.fleets.demand_map import needed_apart, needed_together
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "For each demand of two models: how many servers it takes if they may share (numbers), and"
-    " what sharing saves (shade). The plan uses lower limits, whole servers and on-demand"
-    " prices. It leaves out the head-room and the least number of servers of a stated demand."
+    "For each demand of two models: the number of servers if sharing is allowed (numbers), and the"
+    " saving of sharing (shade). The plan uses lower limits, whole servers and on-demand prices."
+    " It leaves out the head-room and the least number of servers of a configured demand."
 )
 MAX_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3
-"""Demands of each model: from nearly nothing to several dedicated servers."""
+"""Demands of each model: from almost 0 to the capacity of several dedicated servers."""
 
 SHADES = colormaps["Blues"]
 PAIR = ["server", "first", "second", "usd_per_month"]

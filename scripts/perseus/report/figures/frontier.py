@@ -61,17 +61,17 @@ ALSO = ("tenants", "costs")
 
 BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
-"""Times an estimate lies beyond the axes: where an interval ends that is open above."""
+"""Factor beyond the axes at which an interval ends that has no upper bound."""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
-"""The height of a plane, at most, and as a share of its width."""
+"""Largest height of a plane, and its height as a share of its width."""
 
 LEGEND_MM = 12.0
 EDGE = 1.05
-"""How far the axes of a plane reach beyond all that is drawn, and intervals beyond the markers."""
+"""Factor by which the axes of a plane exceed the drawn values, and the intervals the markers."""
 LONGEST_INTERVAL = 1.25
-TITLE_PT = 8.0  # from what is below a title
-MAX_LISTED = 6  # load lines without an estimate
+TITLE_PT = 8.0  # distance from the panel below
+MAX_LISTED = 6  # largest number of load lines without an estimate that are named
 SCALES = ("estimate", "certified", "first_failing")
 FAILING: dict[str, Any] = {"marker": "x", "color": "#D55E00"}
 HOLLOW: dict[str, Any] = {"marker": "o", "color": BLUE, "fillstyle": "none"}
@@ -89,7 +89,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Rates of all tenants together, against dedicated servers of the same cost."""
+    """Draw rates of all tenants together, against dedicated servers of the same cost."""
     shared = peaks[peaks["kind"] != "dedicated"]
     if shared.empty:
         return empty_figure(style, "no shared scenario in this study")
@@ -211,10 +211,10 @@ def _plane(
     axes.set_ylim(0, limit[1])
     for ends in intervals:
         _interval(axes, ends, limit)
-    for name, points in named:  # at the end of a line, or before that where it goes on
+    for name, points in named:  # at the end of a line, or before it if the line leaves the axes
         inside = points[(points <= limit).all(axis=1)]
         if len(inside):
-            is_left = inside[0][0] < limit[0] / 2  # words go where there is more room
+            is_left = inside[0][0] < limit[0] / 2  # the label goes to the side with more room
             axes.annotate(
                 fill(name, beside),
                 inside[0],

@@ -29,18 +29,18 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a setting, the larger the more it carries, with the 95 % interval of its cost;"
-    " left and low is better. The line joins the front: no other setting is better in cost,"
-    " latency and throughput at once. White marks are excluded from the recommendation. An arrow"
-    " means that the interval goes on. The numbers are explained below."
+    "Each mark is a setting, larger for more throughput, with the 95 % interval of its cost; left"
+    " and low is better. The line joins the front: no other setting is better in cost, latency and"
+    " throughput at once. White marks are excluded from the recommendation. An arrow means that"
+    " the interval goes on. The numbers are explained below."
 )
 
 MAX_PANELS, COLUMNS = 8, 2
 MAX_LABELS = 8
-MAX_BROKEN = 2  # parts of a line that names a setting, beside another panel
+MAX_BROKEN = 2  # parts of a line that describes a setting, beside another panel
 HEIGHT_MM, LINE_MM = 60, 4
-"""Height of a panel, and of each line below it that names a setting."""
-AREA = 90.0  # of the mark that carries most, in square points
+"""Height of a panel, and of each line below it that describes a setting."""
+AREA = 90.0  # area of the mark with the highest throughput, in square points
 FRONT = COLOURS[0]
 
 
@@ -65,7 +65,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     handles = [
         Line2D([], [], color=FRONT, marker="o", label="on the front"),
         Line2D([], [], color=GREY, **mark, label="worse than another"),
-        Line2D([], [], color="white", markeredgecolor=GREY, **mark, label="not to be recommended"),
+        Line2D([], [], color="white", markeredgecolor=GREY, **mark, label="not recommended"),
         Line2D([], [], color="none", markeredgecolor=DARK, markersize=11, **mark, label="cheapest"),
     ]
     legend(figure, handles, 4)

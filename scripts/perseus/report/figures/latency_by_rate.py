@@ -34,7 +34,7 @@ LOOKS: Final[dict[str, tuple[FillStyle, str]]] = {
     "undecided": ("left", "undecided"),
     "fail": ("none", "failed"),
 }
-"""How a mark is filled by its verdict, for greyscale too."""
+"""Fill of a mark by its verdict, which is also visible in greyscale."""
 
 COLUMNS_SHOWN = (
     "cell",
@@ -87,7 +87,7 @@ def _windows(results: FigureData, row: pd.Series) -> pd.DataFrame:
     ]
     if not frames:
         return pd.DataFrame()
-    # What lies off the load line (warming up, each tenant alone) has no scale.
+    # Windows off the load line (warm-up, each tenant alone) have no load factor.
     windows = pd.concat(frames).dropna(subset="scale")
     totals = windows.groupby(["cell", "window"])["offered_rps"].transform("sum")
     offered = windows.assign(all_offered_rps=totals)

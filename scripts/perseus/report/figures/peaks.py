@@ -52,7 +52,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         panel.set_title(results.one_server(server, style.pricing), loc="left")
     axes[0].set_xlim(
         0, 1.04 * axes[0].get_xlim()[1]
-    )  # shared, and only now: it ends the scaling to what is drawn
+    )  # the axis is shared only now, since sharing it ends the automatic scaling
     axes[-1].set_xlabel("peak throughput, all tenants together (requests/s)")
     handles = [
         *(Patch(facecolor=results.colour(n), hatch=results.hatch(n), edgecolor="white", label=n)

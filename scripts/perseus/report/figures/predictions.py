@@ -17,9 +17,9 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each point is a measured mix, predicted from the models alone and from the other mixes. A"
-    " point on the line is predicted exactly; a point within the band is off by at most 10 %."
-    " Each title names a way to predict and its median error. An arrow means that the interval"
-    " goes on."
+    " point on the line is predicted exactly; a point within the band is off by at most 10 %. Each"
+    " title names a prediction model and its median error. An arrow means that the interval goes"
+    " on."
 )
 
 FEWEST: Final = 3

@@ -26,9 +26,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Pictures become tensors in the client, before the load, or in the server. For each tenant:"
-    " its peak with the 95 % interval, and the p95 and CPU time of a request at the certified"
-    " rates."
+    "Images are converted into tensors in the client, before the load, or in the server. For each"
+    " tenant: its peak with the 95 % interval, and the p95 and CPU time of a request at the"
+    " certified rates."
 )
 
 MAX_ROWS: Final = 20
@@ -53,7 +53,7 @@ COLUMNS: Final = [
     "server_cpu_ms",
 ]
 CPU: Final = {
-    "client_preprocess_ms": "client, makes tensors",
+    "client_preprocess_ms": "client, converts images",
     "client_cpu_ms": "client, sends and receives",
     "server_cpu_ms": "server",
 }
@@ -65,7 +65,7 @@ def data(results: FigureData) -> pd.DataFrame:
     rows = results.tenants[results.tenants["preprocessing"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
-    # What it would take the client is measured where the server does it, too.
+    # The client's time is also measured if the server converts the images; it is no cost then.
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
     texts = rows.select_dtypes(exclude="number").columns
@@ -76,7 +76,7 @@ def data(results: FigureData) -> pd.DataFrame:
 def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
     if rows.empty:
-        return empty_figure(style, "no pictures were preprocessed")
+        return empty_figure(style, "no images were preprocessed")
     shown = rows.head(MAX_ROWS)
     names = row_names(_names(results, shown), style)
     figure, axes = panels(style, 4, 2, 16 + rows_mm(names, style), 10)

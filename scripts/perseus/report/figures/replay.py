@@ -26,16 +26,16 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "The same arrivals beside the other tenants (in the tenant's colour) and alone: above, their"
-    " rate; below, the share of them that was answered within the latency of the SLA, by the time"
-    " at which they were due. A thick bar is the worst minute, whose share stands on the right, of"
-    " the tenant alone below."
+    " rate; below, the share of them that was answered within the latency of the SLA, by intended"
+    " send time. A thick bar is the worst minute. The number on the right is its share, for the"
+    " tenant alone in the lower row."
 )
 ALSO = ("attainment",)
 
 MAX_ROWS = 6
 RATE_MM, ATTAINMENT_MM = 26, 38
 MAX_SECONDS = 300
-"""Longer windows are drawn by the minute."""
+"""Longest window that is drawn by the second; longer windows are drawn by the minute."""
 
 LINES = {"alone": "--", "shared": "-"}
 
@@ -43,7 +43,7 @@ LINES = {"alone": "--", "shared": "-"}
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Two panels for each tenant of a cell, over one axis of time."""
     if frame.empty:
-        return empty_figure(style, "no bursty or recorded arrivals were offered")
+        return empty_figure(style, "no bursty or recorded arrivals were sent")
     parts = [part for _, part in frame.groupby(["cell", "tenant"], sort=False)]
     shown = parts[:MAX_ROWS]
     heights = [RATE_MM, ATTAINMENT_MM] * len(shown)
@@ -84,7 +84,9 @@ def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFr
     if measured.empty:
         say(attainment, f"not measured: {verdict(first)}")
         return
-    for _, row in measured.sort_values("phase").iterrows():  # alone is drawn below the shared
+    for _, row in measured.sort_values(
+        "phase"
+    ).iterrows():  # draw the shared line above the line alone
         bins = _bins(results, row)
         _attainment(attainment, results, row, bins)
     rate.fill_between(
@@ -100,7 +102,7 @@ def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]
     bins = frame[same[0] & same[1] & same[2] & (frame["bin_s"] == bin_s)]
     bins = bins.assign(length_s=(end_s - bins["start_s"]).clip(upper=bin_s))
-    last = bins.iloc[-1:].assign(start_s=end_s)  # so that the last step has its length
+    last = bins.iloc[-1:].assign(start_s=end_s)  # the last step needs an end
     return pd.concat([bins, last])
 
 
@@ -119,7 +121,7 @@ def _attainment(panel: Axes, results: FigureData, row: pd.Series, bins: pd.DataF
     if is_known(worst):
         end_s = min(start_s + 60, row["duration_s"])
         panel.plot([start_s, end_s], [worst, worst], color=colour, linewidth=3, alpha=0.5, zorder=1)
-        # Beside the panel, where no bar, step or line of the SLA crosses it.
+        # The text is beside the panel, where no bar, step or line of the SLA crosses it.
         panel.text(
             1.01,
             0.6 if shared else 0.4,

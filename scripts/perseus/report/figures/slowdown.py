@@ -20,19 +20,22 @@ from perseus.report.style import DARK, empty_figure, is_known, legend, panels, r
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Mean latency of the model of a row beside that of a column, divided by its mean latency alone"
-    " at the same rate, with the 95 % interval. On the diagonal it is alone both times (A/A): what"
-    " differs there is noise."
+    "Mean latency of the model of a row beside the model of a column, divided by its mean latency"
+    " alone at the same rate, with the 95 % interval. On the diagonal, the model is alone both"
+    " times (A/A), which shows the noise."
 )
 
 MAX_PANELS = 4
 SQUARE_MM, SQUARES_MM, LABELS_MM = 24.0, 130.0, 34.0
-"""Side of a square at most, of all of a row together, and the height of what is above and below."""
+"""Largest side of a square, largest width of a row of squares, and the height above and below a
+matrix."""
 
 COLOURED: Final = 2.0
-"""The slowdown that colours reach at least, so that noise is not painted dark."""
+"""Least upper end of the colour scale, so that noise has a light colour."""
 
-SHADES: Final = colormaps["Oranges"]  # from light to dark, so that they tell without colour, too
+SHADES: Final = colormaps[
+    "Oranges"
+]  # from light to dark, so that the scale is readable without colour
 NO_VALUE: Final[dict[str, Any]] = {
     "facecolor": "white",
     "edgecolor": "#bbbbbb",
@@ -72,7 +75,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 def _matrix(panel: Axes, rows: pd.DataFrame, font_pt: float) -> None:
     """Rows are the tenants that are slowed down, columns those beside them."""
     names = list(dict.fromkeys(rows["tenant"]))
-    highest = rows["slowdown"].max()  # of those that are known
+    highest = rows["slowdown"].max()  # the known slowdowns
     scale = LogNorm(1.0, np.nanmax([COLOURED, highest]), clip=True)
     for _, row in rows.iterrows():
         at = (names.index(row["beside"]), names.index(row["tenant"]))

@@ -124,7 +124,7 @@ def _drift(
 
 
 def _annotation(row: pd.Series) -> str:
-    """The drift, on lines no wider than a panel, or the reason without one."""
+    """The drift, on lines no wider than a panel, or the reason for its absence."""
     if not is_known(row["per_hour"]):
         return f"\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
     ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)

@@ -17,14 +17,15 @@ from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Requests/s that the busy server answered to each model alone, relative to the mean on that"
-    " server. A line joins the measurements of one cell. If all models change together, the"
-    " speed of the host changed."
+    "Throughput of the busy server for each model alone, relative to the mean on that server. A"
+    " line joins the measurements of one cell. If all models change together, the speed of the"
+    " host changed."
 )
 
 MAX_SERVERS = 6
 MAX_VECTORS = 5000
-"""Looks on a server that are drawn as vectors: more are an image, which stays small."""
+"""Largest number of probes on a server that are drawn as vectors; more become a bitmap, which
+stays small."""
 
 COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
@@ -57,8 +58,8 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
                 rasterized=len(of_server) > MAX_VECTORS,
             )
         panel.set_title(server, loc="left")
-        panel.set_ylabel("speed, off its mean (%)")
-    axes[-1].set_xlabel("time since the first look (min)")
+        panel.set_ylabel("speed, relative to its mean (%)")
+    axes[-1].set_xlabel("time since the first probe (min)")
     named = dict.fromkeys(looks["tenant"])
     handles = [Line2D([], [], **results.look(name), label=name) for name in named]
     legend(figure, handles, min(4, len(handles)))

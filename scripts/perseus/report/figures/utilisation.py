@@ -33,7 +33,7 @@ PHASES: Final[dict[str, dict[str, Any]]] = {
 }
 OTHER: Final[dict[str, Any]] = {
     "facecolor": "#faf5ea"
-}  # warming up, looking at the speed, each tenant alone
+}  # warm-up, saturation probes, each tenant alone
 
 
 def data(results: FigureData) -> pd.DataFrame:
@@ -66,14 +66,14 @@ def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
                 panel.plot(part["time_s"], part["value"], linewidth=1, **look)
     for panel, title in zip(axes, titles, strict=False):
         panel.set_title(f"{title}\n{panel.get_title(loc='left')}", loc="left")
-        panel.set_ylim(bottom=0)  # the others share their scale
+        panel.set_ylim(bottom=0)  # the other quantities share their scale
     for panel in axes[-len(titles) :]:
         panel.set_xlabel("time (s)")
     handles = [
         Line2D([], [], color=SERVER, label="server"),
         Line2D([], [], color=CLIENT, linestyle="--", label="client"),
         *(Patch(**look, label=phase.replace("_", " ")) for phase, look in PHASES.items()),
-        Patch(**OTHER, label="warm-up, speed, alone"),
+        Patch(**OTHER, label="warm-up, probes, alone"),
     ]
     legend(figure, handles, 7)
     looked_at = results.cells[:MAX_CELLS]
