@@ -1,5 +1,5 @@
 """The largest load at which every tenant keeps its SLA: statistics, verdicts, estimate, search.
 
-Pure and in any time, real or virtual. In: a system that can be offered load. Out: a peak with its
-uncertainty.
+The package does no input or output, and runs in real or virtual time. In: a system to which it can
+offer load. Out: a peak with its uncertainty.
 """

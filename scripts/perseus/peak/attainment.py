@@ -1,7 +1,7 @@
-"""How well a window of bursty load kept its SLA: over time, in its worst minute, and in total
-(docs/explanation/replay.md).
+"""Compute how well a window of bursty load kept its SLA: over time, in its worst minute, and in
+total (docs/explanation/replay.md).
 
-A request belongs to the second in which it was intended, however late it was sent or answered.
+A request belongs to the second of its intended send time, however late it was sent or answered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ MINUTE: Final = 60
 
 @dataclass(frozen=True)
 class Minute:
-    """60 s from `start_s` on, or a whole shorter window: its requests, and those within the SLA."""
+    """A minute of a window, from `start_s` on, or a whole shorter window: its requests, and those
+    within the SLA."""
 
     start_s: int
     requests: int
@@ -51,7 +52,7 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """Seconds that keep the SLA or have no requests."""
+        """Whether each second keeps the SLA or has no requests."""
         return np.asarray(self.requests - self.within <= sla.allowed * self.requests)
 
     def worst_minute(self) -> Minute:
@@ -75,7 +76,7 @@ def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
 
 
 def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
-    """The share of requests that were late even if only the time since their actual send counts.
+    """The share of requests that were late even from their actual send.
 
     Requests that the client has not sent do not count, since that is a failure of the client.
     """
@@ -96,24 +97,24 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of its cell: a missed SLA is a result, not a failure."""
+        """The outcome of its cell; a missed SLA is a result, not a failure."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 
 def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[ReplayVerdict, str]:
-    """The first rule that applies, and its reason.
+    """Return the first rule that applies, and its reason.
 
-    Disturbances by the client or the host never count against the server. A window that keeps
-    the SLA in spite of them would have kept it without.
+    Disturbances by the client or the host never count against the server. A window that keeps the
+    SLA in spite of them would also have kept it without.
     """
     missed = f"{1 - seen.exceedance:.1%} within {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
     others, used = other_load(seen)
-    sends = f"{1 - late_from_send:.1%} counted from their actual send times, which were late"
+    sends = f"{1 - late_from_send:.2%} counted from their actual send times, which were late"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
         (invalid, ReplayVerdict.CLIENT_LIMITED, seen.reason),
-        (seen.requests == 0, ReplayVerdict.OK, "no request came"),
+        (seen.requests == 0, ReplayVerdict.OK, "no request arrived"),
         (seen.exceedance <= sla.allowed, ReplayVerdict.OK, ""),
         (late_from_send <= sla.allowed, ReplayVerdict.CLIENT_LIMITED, f"{missed}, but {sends}"),
         (others > ON_IDLE_HOST.other_load, ReplayVerdict.DISTURBED, f"{missed}, while {used}"),

@@ -1,9 +1,9 @@
 """Estimate the mean of many repeats, and its uncertainty, from few repeats
 (docs/explanation/repeats.md).
 
-Repeats differ by more than their own uncertainty, because the speed of hosts changes. The size
-of the difference is unknown, and two to five repeats hardly show it. So it is a parameter of its
-own, with a prior.
+Repeats differ by more than their own uncertainty, because the speed of hosts changes. The size of
+the difference is unknown, and two to five repeats hardly determine it. Therefore it is a parameter
+of the model, with a prior.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 DRAWS = 2000
-"""Number of draws of a limit, for the ends of its interval."""
+"""Number of draws of a limit, from which the ends of its interval are computed."""
 
 PRIOR = 0.25
 """Standard deviation of the half-normal prior on the deviation between repeats, of log(limit).
 
-Real hosts changed by 5 to 20 %. With this prior intervals of two to five repeats hold their 95 %
-up to there, and two repeats that agree still give one of about 20 %; the t interval of two has
-no use.
+Real hosts changed by 5 to 20 %. With this prior, intervals of two to five repeats cover the mean
+in 95 % of cases for such hosts, and two repeats that agree still give an interval of about 20 %.
+The t interval of two repeats is uselessly wide.
 """
 
 HOSTS_PRIOR = 1.0
-"""The same of the half-normal prior on how far hosts lie apart, of log(deviation between
-repeats).
+"""Standard deviation of the half-normal prior on the variation between hosts, of log(deviation
+between repeats).
 
 The deviations of an idle and a busy host differ by a factor of up to eight.
 """
 
 Group = tuple[Floats, Floats]
-"""Something that was repeated: means of the logarithm of what each repeat found, and variances."""
+"""A quantity that was repeated: means and variances of the logarithm of each repeat's result."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 _BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
@@ -46,12 +46,12 @@ def limit_draws(
     draws: int,
     deviations: Floats | None = None,
 ) -> Floats:
-    """Draws of the limit of each repeat, shape (draws, repeats); all are positive.
+    """Return draws of the limit of each repeat, shape (draws, repeats); all are positive.
 
-    Each repeat is drawn from its own posterior. A factor that a draw has in common is how far the
-    mean of so few may lie from that of many: exp(tau z / sqrt(repeats)), z standard normal and tau
-    from `deviation_draws`. A single repeat has no such factor: of what lies between repeats it
-    knows nothing. Who knows more of tau than these repeats gives its draws, `deviations` (draws,).
+    Each repeat is drawn from its own posterior. All repeats of a draw have a common factor for the
+    difference between the mean of few repeats and that of many: exp(tau z / sqrt(repeats)), with z
+    standard normal and tau from `deviation_draws`. A single repeat has no such factor, since it is
+    no evidence of tau. If other data also determine tau, `deviations` (draws,) are its draws.
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -64,7 +64,7 @@ def limit_draws(
 
 
 def log_moments(posteriors: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """The mean and the variance of the logarithm of each posterior, shape (repeats,)."""
+    """Return the mean and the variance of the logarithm of each posterior, shape (repeats,)."""
     logs = [np.log(posterior) for posterior in posteriors]
     return np.array([each.mean() for each in logs]), np.array([each.var() for each in logs])
 
@@ -72,11 +72,12 @@ def log_moments(posteriors: Sequence[Floats]) -> tuple[Floats, Floats]:
 def deviation_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int
 ) -> Floats:
-    """Draws of the standard deviation between repeats, shape (draws,).
+    """Return draws of the standard deviation between repeats, shape (draws,).
 
-    Repeat i found means[i], a normal variable around a common mean with the variance of its own
-    posterior, variances[i], plus that between repeats; the prior of the common mean is flat, that
-    of the deviation half-normal (Gelman et al., Bayesian Data Analysis, 3rd ed., eq. 5.21).
+    The result of repeat i, means[i], is normal around a common mean, with a variance that is the
+    sum of its own posterior's, variances[i], and that between repeats. The prior of the common mean
+    is flat, that of the deviation half-normal (Gelman et al., Bayesian Data Analysis, 3rd ed., eq.
+    5.21).
     """
     return shared_deviation_draws([(means, variances)], rng, draws)
 
@@ -84,10 +85,10 @@ def deviation_draws(
 def shared_deviation_draws(
     groups: Sequence[Group], rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """The same for several quantities with their own means: (means, variances).
+    """Return the same for several quantities with their own means: (means, variances).
 
-    The deviation between repeats belongs to the host, so all quantities share it. `prior` is the
-    standard deviation of the half-normal prior.
+    The deviation between repeats is a property of the host, so all quantities share it. `prior` is
+    the standard deviation of the half-normal prior.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
@@ -97,7 +98,8 @@ def shared_deviation_draws(
 def mean_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Draws of the common mean of repeats that differ as in `deviation_draws`, shape (draws,)."""
+    """Return draws of the common mean of repeats that differ as in `deviation_draws`, shape
+    (draws,)."""
     deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
     weights = 1 / (variances + deviations[:, None] ** 2)
     total = weights.sum(axis=1)
@@ -109,19 +111,22 @@ def mean_draws(
 def deviation_draws_of_each(
     groups: Mapping[str, Sequence[Group]], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """The same for each of several hosts, by name; (draws,) each, drawn jointly.
+    """Return the deviation draws of each of several hosts, by name; (draws,) each, drawn jointly.
 
     Hosts are exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the
-    logarithm of the deviation of each is normal around one that they have in common, which has the
-    prior above, with a standard deviation that is half-normal. So a host with many repeats tells of
-    itself, and one with few or none is like the others as far as these are alike.
+    logarithm of the deviation of each host is normal around a common value with the prior above,
+    and with a half-normal standard deviation. So the deviation of a host with many repeats follows
+    from these, and that of a host with few or no repeats from the other hosts, if these are
+    similar.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()
         return {name: shared_deviation_draws(own, rng, draws)}
     logs = np.log(_DEVIATIONS)
     apart = (logs - logs[:, None]) / _BETWEEN_HOSTS[:, None, None]
-    density = np.exp(-0.5 * apart**2)  # of a host's deviation (last) around the common one
+    density = np.exp(
+        -0.5 * apart**2
+    )  # density of a host's deviation (last axis) around the common one
     density /= density.sum(axis=2, keepdims=True)
     likelihoods = {}
     for name, own in groups.items():

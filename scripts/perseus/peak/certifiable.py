@@ -13,9 +13,10 @@ from perseus.study.sla import Sla
 def infeasible(
     slas: Sequence[Sla], names: Sequence[str], unloaded_p50_ms: Mapping[str, float]
 ) -> str:
-    """Why no load can keep the SLAs; empty if one may."""
+    """Say why no load can keep the SLAs; empty if some load may."""
     for name, sla in zip(names, slas, strict=True):
-        # The median: few requests say nothing of a high percentile, and one may hiccup.
+        # The median: few requests determine no high percentile, and one of them may be late by
+        # chance.
         if unloaded_p50_ms[name] > sla.latency_ms:
             return (
                 f"{name} takes {unloaded_p50_ms[name]:.1f} ms (median) without load, longer than"
@@ -27,9 +28,9 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Which tenants the preset cannot certify at these limits, and which preset can.
+    """Say which tenants the preset cannot certify at these limits, and which preset can.
 
-    Empty if it can certify them all; a tenant without load needs no preset.
+    Empty if it can certify all of them; a tenant without load needs no preset.
     """
     return "; ".join(
         f"{name} at up to {rate:.3g} requests/s: {_certifies(preset, sla)}, {_which_can(sla, rate)}"
@@ -46,14 +47,15 @@ def begins_too_slow(
     names: Sequence[str],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """The same before a search, from its start rates; limits may be higher.
+    """Say the same before a search, from its start rates; limits may be higher.
 
-    If SLAs leave little time for waiting, lower limits are taken into account.
+    If the SLA leaves little time for waiting, the limit may be below the start rate; then it
+    counts.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
         most = _one_after_the_other_rps(sla, unloaded_p50_ms[name])
-        rate, what = start, f"{name} begins at {start:.3g} requests/s"
+        rate, what = start, f"{name} starts at {start:.3g} requests/s"
         if most < start:
             rate = most
             what = (
@@ -66,10 +68,14 @@ def begins_too_slow(
 
 
 def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
-    """An upper bound of the limit of a server that serves one request after the other: an
-    arriving request waits for the rest of the current one, which is uniform. If that exceeds the
-    SLA minus the service time, the utilisation is bounded."""
-    late = 1 - (sla.latency_ms - work_ms) / work_ms  # of those that find it busy
+    """Return an upper bound of the limit of a server that serves one request after the other.
+
+    A request that arrives during another one waits for the rest of its service time, which is
+    uniform. If this rest can exceed the SLA minus the service time, the SLA bounds the utilisation.
+    """
+    late = (
+        1 - (sla.latency_ms - work_ms) / work_ms
+    )  # share of late requests among those that find the server busy
     busy = min(1.0, sla.allowed / late) if late > 0 else 1.0
     return 1000 * busy / work_ms
 

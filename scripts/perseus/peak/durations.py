@@ -11,33 +11,34 @@ from perseus.study.presets import Effort, SearchSettings
 from perseus.study.sla import Sla
 
 USUAL_WARM_UP_S = 5.0
-USUAL_COARSE = 2  # windows of bracketing, and of bisection
+USUAL_COARSE = 2  # windows of the bracketing phase, and of the bisection phase
 CERTIFY_AT = (0.85, 0.75, 0.6)
-"""Shares of the estimate that are tried to be certified, until one passes."""
+"""Rates to certify, as shares of the estimate; the search tries them in this order until one
+passes."""
 
 ATTEMPTS = 3
-"""How often an invalid window is tried."""
+"""Number of attempts to measure a window that becomes invalid."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
 """Least number of requests of the slowest tenant in a window, and the time after which the
 window ends without them."""
 
 TIMES_FEWEST = 3
-"""A window that certifies a slow model waits for this multiple of the least number of requests, if
-its preset allows it: late requests are correlated, so each is weaker evidence."""
+"""Factor on the least number of requests for certification windows of slow models, if the preset
+allows the time: late requests are correlated, so each one is weaker evidence."""
 
 SPARE = 1.2
 """Factor on the least number of requests, so that most windows have enough although arrivals are
 random."""
 
 MAX_NEAR_LIMIT_FACTOR = 2
-"""How many times as many windows as usual there may be around the limit, where its interval is not
-narrow: a burst on the host can end a window that the server would have passed, and the windows
-after it then find nothing that fails."""
+"""Largest number of windows around the limit if its interval stays wide, as a multiple of the
+usual number. A burst on the host can fail a window that the server would have passed, and the
+next windows then find no load that fails."""
 
 PATIENCE_S = 120.0
-"""Total time to wait beside one server for other processes to end. A build or a backup may end
-within it; on a host that stays busy, the cell ends within minutes."""
+"""Total time that one cell waits for other processes to end. A build or a backup may end within
+this time; on a host that stays busy, the cell ends within minutes."""
 
 SPEEDS = 4
 """Number of saturation probes in a search."""
@@ -59,9 +60,9 @@ def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 
 
 def grace_s(slas: Sequence[Sla]) -> float:
-    """Requests count if their intended send time is at least this long before the end of a look.
+    """Return the least time between the intended send of a counted request and the end of a look.
 
-    Twice the longest SLA: requests without a response by then are late, and a lost request
+    It is twice the longest SLA: requests without a response by then are late, and a lost request
     differs clearly from a slow one.
     """
     return 2 * max(sla.latency_ms for sla in slas) / 1000
@@ -70,7 +71,8 @@ def grace_s(slas: Sequence[Sla]) -> float:
 def counted_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    """Seconds in which requests count: until each tenant has enough, at most the preset's."""
+    """Return the seconds in which requests count: until each tenant has enough, but at most the
+    preset's maximum."""
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
     longest_s = max(much.max_s, min(FEWEST_COUNTED / slowest_rps, LONGEST_COUNTED_S))
@@ -81,9 +83,9 @@ def counted_s(
 
 
 def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
-    """The rate below which windows have too few requests to certify; may be infinite.
+    """Return the rate below which windows have too few requests to certify; may be infinite.
 
-    Where requests come late together, more are needed (docs/explanation/verdict.md).
+    If late requests come in clusters, a window needs more requests (docs/explanation/verdict.md).
     """
     fewest = fewest_requests(sla.allowed)
     enough = fewest <= settings.certify.requests
@@ -108,7 +110,7 @@ def window_s(
 
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
     """Usual number of windows of each phase, in their order."""
-    alone = tenants == 1  # else a simulated queue tells where to begin
+    alone = tenants == 1  # else a simulated queue determines where the search starts
     near_limit = settings.near_limit_windows
     return {
         Phase.WARM_UP: 1,
@@ -149,8 +151,8 @@ def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Longest seconds of load of a search near these rates: windows of maximum length, all tried
-    as often as allowed."""
+    """Return the longest seconds of load of a search near these rates: windows of maximum length,
+    each with all attempts."""
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,
@@ -158,7 +160,7 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
         Phase.CERTIFY: s.certify_windows * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
-    # A search that begins below what can be certified may end above that.
+    # The limit may lie above a start rate at which windows cannot certify.
     lowest = [lowest_rps(s, sla) for sla in slas]
     more_rps = [
         max(rate, low) if rate > 0 and low < float("inf") else rate

@@ -18,11 +18,11 @@ from perseus.traffic.requests import Status
 class Evidence:
     """One window of one tenant.
 
-    `arrivals_s` are the times of all tenants' requests since the start of the window, `done_s`
-    those of this tenant's answers (NaN without one), `first` and `last` the range of its requests
-    that count; `late` and `recovered` say of each of those whether it exceeded its SLA, and
-    whether the queue had worked off its backlog. `certifies` says that the window lies below the
-    limit on purpose, to certify a rate.
+    `arrivals_s` are the times of all tenants' requests since the start of the window, `done_s` the
+    times of this tenant's responses (NaN without one), `first` and `last` the range of its requests
+    that count. For each counted request, `late` says whether it exceeded its SLA, and `recovered`
+    whether the queue had worked off its backlog. `certifies` says that the window is a
+    certification window, whose rate is below the limit on purpose.
     """
 
     scale: float
@@ -43,7 +43,7 @@ class Evidence:
         part = counted(seen, tenant, window.settle_s, grace_s)
         first = int(np.searchsorted(mine.intended_ns, part.intended_ns[:1]).sum())
         late, recovered = late_and_recovered(part.latency_ms(seen.now_ns), sla.latency_ms)
-        late &= part.status != Status.UNSENT  # the server has no part in those
+        late &= part.status != Status.UNSENT  # these requests never reached the server
         return cls(
             scale=window.scale,
             certifies=window.phase is Phase.CERTIFY,

@@ -11,20 +11,22 @@ from perseus.peak.line_model import LineModel
 from perseus.peak.stats import Floats
 
 MORE_RUNS = 6
-"""Further long runs at the limit of the virtual queue, to know it better than one run does."""
+"""Number of additional long runs at the limit of the virtual queue, for a smaller sampling
+error."""
 
 COARSE = 8
-"""Part of the requests that suffices to find where the limit is about."""
+"""Share of the requests that suffices to find the limit roughly."""
 
 Logit = Callable[[float, int, int], float]
-"""(scale, requests, run) -> logit of the share of late ones among so many requests."""
+"""(scale, requests, run) -> logit of the share of late requests in a run of this length."""
 
 
 @dataclass(frozen=True)
 class ExceedanceCurve:
-    """logit(long-run share of late requests) of the virtual queue over the logarithm of the scale.
+    """logit(long-run share of late requests) of the virtual queue over the logarithm of the load
+    factor.
 
-    `log_limit` is where it reaches `level`, the logit of the allowed share.
+    At `log_limit`, it equals `level`, the logit of the allowed share.
     """
 
     log_scales: Floats
@@ -42,7 +44,7 @@ class ExceedanceCurve:
         log_scales = np.log(near) + np.linspace(-0.6, 0.3, 16)
         logits = np.maximum.accumulate([logit(float(np.exp(x)), requests, 0) for x in log_scales])
         log_limit = float(np.interp(level, logits, log_scales))
-        # All of it so far rests on the same random numbers.
+        # All runs so far use the same random numbers.
         runs = [logit(float(np.exp(log_limit)), requests, run) for run in range(1, MORE_RUNS + 1)]
         slope = float(np.interp(log_limit, log_scales, np.gradient(logits, log_scales)))
         shift = float(np.mean([0, *(run - level for run in runs)])) / max(slope, 1.0)
@@ -61,7 +63,7 @@ def _long_run_logit(model: LineModel, tenant: int) -> Logit:
         rates_rps, share = model.line.rates_rps(scale), 1.0
         if model.queue.utilisation(rates_rps) < 1:
             all_rps = sum(rates_rps)
-            # Rounded: along most lines all tenants keep their shares.
+            # Rounded for the cache: along most lines all tenants keep their shares.
             shares = tuple(round(rate / all_rps, 9) for rate in rates_rps)
             share = model.long_run(shares, requests, run).late_share(tenant, all_rps)
         return float(np.log((share + 1e-6) / (1 - share + 1e-6)))

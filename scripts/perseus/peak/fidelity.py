@@ -15,8 +15,8 @@ PUNCTUAL_MS: Final = 1.0
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Send lags of the sent requests, the share sent within PUNCTUAL_MS of the intended time,
-    and the number of dropped requests."""
+    """Send lags of the sent requests, the share sent within PUNCTUAL_MS of the intended time, and
+    the number of dropped requests."""
 
     lag_p50_ms: float
     lag_p99_ms: float

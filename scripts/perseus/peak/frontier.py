@@ -12,16 +12,16 @@ import numpy as np
 from perseus.peak.stats import Interval
 
 UNKNOWN = 1.0
-"""The doubt about the sharing ratio of a mix without an estimate: a whole dedicated server."""
+"""Uncertainty of the sharing ratio of a mix without an estimate: a whole dedicated server."""
 ALONE = Interval(1.0, 1.0, 1.0)
-"""The sharing ratio at both ends of a frontier, where one tenant has the server to itself."""
+"""Sharing ratio at both ends of a frontier, where one tenant has the whole server."""
 
 
 @dataclass(frozen=True)
 class MeasuredMix:
     """The weights of a measured mix, and its sharing ratio, NaN without an estimate.
 
-    The ratio is the scale of the load line (docs/explanation/method.md).
+    The ratio equals the load factor of the mix (docs/explanation/method.md).
     """
 
     weights: tuple[int, ...]
@@ -40,12 +40,12 @@ class MeasuredMix:
 
 
 def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ...]:
-    """The weights of the next mix, after those that were measured.
+    """Return the weights of the next mix to measure.
 
-    Of two tenants it lies in the middle of a gap between neighbouring shares: that whose width
-    times (bend + doubt) is largest. The bend is how far the ratio at an end of the gap is from the
-    straight line between that end's own neighbours, the doubt half the width of the intervals.
-    Raises IndexError when there is no other mix of three tenants and more.
+    For two tenants, it lies in the middle of a gap between neighbouring shares. The gap with the
+    largest width x (bend + doubt) is chosen. The bend is the distance of the ratio at an end of the
+    gap from the straight line between the neighbours of that end; the doubt is half the width of
+    the intervals. Raises IndexError if there is no other mix of three or more tenants.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -62,17 +62,19 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
-    """Mixes of three or more tenants: all equally, each pair, and twice as much of each one."""
+    """Return mixes of three or more tenants: all equally, each pair, and a double share of each
+    tenant."""
     pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
 
 
 def round_robin(tenants: int) -> list[tuple[int, int]]:
-    """All pairs, in rounds in which no tenant occurs twice.
+    """Return all pairs, in rounds in which no tenant occurs twice.
 
-    By the circle method: the sum of both numbers is that of the round, modulo an odd number of
-    tenants; the last one of an even number plays who would play itself.
+    Uses the circle method: the pairs of a round have the same sum of both numbers, modulo an odd
+    number of tenants. If the number of tenants is even, the last tenant is paired with the one that
+    would be paired with itself.
     """
     rounds = tenants - 1 + tenants % 2
 
@@ -84,7 +86,8 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 
 
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
-    """How far each ratio is from the line between its known neighbours; 0 at ends and unknown."""
+    """Return the distance of each ratio from the line between its known neighbours; 0 at the ends
+    and if unknown."""
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)
     for before, i, after in zip(known, known[1:], known[2:], strict=False):

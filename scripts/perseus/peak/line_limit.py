@@ -14,8 +14,9 @@ from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 
 WIDEST, ABOVE = 1.6, 1.2
-"""Loads within that factor of each other are similar; how far above a scale its windows may lie,
-since a queue far above its limit never settles, and its exceedance says little of the load."""
+"""Factor within which loads are similar, and factor above a load factor up to which windows
+count. A queue far above its limit never settles, so its exceedance is hardly evidence of the
+limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
@@ -28,12 +29,13 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 
 
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
-    """The limit from the windows near a scale; without draws if every window is invalid."""
+    """Return the limit from the windows near a load factor; without draws if every window is
+    invalid."""
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
-    if not chosen:  # and nothing to draw from
+    if not chosen:  # and no data for draws
         return Limit(np.array([near]), observed=False)
     found = _lowest(model, chosen, draws)
-    # What is far above `near` may lie near the limit, and speak against it.
+    # A load far above `near` may be close to the limit, and thus evidence against `near`.
     more = valid_near(windows, near, ABOVE * max(1.0, float(found.scales[0]) / near))
     return _lowest(model, more, draws) if len(more) > len(chosen) else found
 
@@ -47,6 +49,6 @@ def _lowest(model: LineModel, windows: Sequence[Window], draws: Draws) -> Limit:
         if windows[0].tenants[i].offered_rps > 0
     ]
     scales = np.min([each.scales for each in limits], axis=0)
-    if draws.count and len(limits) > 1:  # a median of minima, not the minimum of medians
+    if draws.count and len(limits) > 1:  # the median of minima, not the minimum of medians
         scales[0] = min(scales[0], np.median(scales[1:]))
     return Limit(scales, all(each.observed for each in limits))

@@ -23,11 +23,11 @@ class LineModel:
 
     @cached_property
     def long_run(self) -> Callable[[tuple[float, ...], int, int], LongRun]:
-        """(shares of the tenants, requests, run) -> a long run of the queue; all curves use the
-        same runs."""
+        """Return a long run of the queue from (shares of the tenants, requests, run); all curves
+        share the runs."""
         queue, arrivals = self.queue, self.arrivals
 
-        @lru_cache(maxsize=8)  # as many as a curve rests on
+        @lru_cache(maxsize=8)  # the number of runs behind a curve
         def long_run(shares: tuple[float, ...], requests: int, run: int) -> LongRun:
             return LongRun.of(queue, shares, arrivals, requests, run)
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from perseus.study.experiments.peak import Run
 
 START_SHARE = 0.8
-"""Start of the search of a shared server, as a part of the load at which sharing neither gains
-nor loses."""
+"""Start of the search of a shared server, as a share of the load at which the sharing ratio is
+1."""
 
 MIN_REMAINING_SHARE = 0.1
 """Smallest share of a server from which a search starts, even if background load leaves less."""
 
 DEDICATED_START_SHARE = 0.6
-"""Start of a dedicated search, as a part of the rate of single requests one after another."""
+"""Start of a dedicated search, as a share of the rate of single requests one after another."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ def load_line(
     dedicated_rps: Mapping[str, float],
     unloaded_p50_ms: Mapping[str, float],
 ) -> tuple[LoadLine, float]:
-    """The load line of a run, and its start load factor.
+    """Return the load line of a run, and its start load factor.
 
-    The scale of a dedicated line is in requests/s. On the others s = 1 (for "hold": one minus the
-    background shares) is where sharing neither gains nor loses.
+    The load factor of a dedicated line is in requests/s. On other lines, the sharing ratio is 1 at
+    s = 1 (for "hold": at one minus the background shares).
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
@@ -68,7 +68,7 @@ def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tup
 def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
     total = sum(run.weights)
     shares = [weight / total for weight in run.weights]
-    # Of a tenant that is not in the mix the peak may be unknown.
+    # The dedicated peak may be unknown for a tenant that is not in the mix.
     pairs = zip(shares, names, strict=True)
     direction = tuple(share * dedicated_rps[name] if share else 0.0 for share, name in pairs)
     return LoadLine((0.0,) * len(names), direction)

@@ -1,8 +1,8 @@
 """Infer the service time of each request from arrival and response times.
 
-A first-come first-served server that is busy answers a request one service time after the last
-one; so its service times are seen from outside, without any counter of its own. A server that
-works in another way shows it in the same times, and then service times cannot be inferred.
+A busy first-come first-served server answers a request one service time after the previous
+response, so service times are visible without a counter in the server. If the server works in
+another way, the same times show it, and service times cannot be inferred.
 """
 
 from __future__ import annotations
@@ -14,52 +14,53 @@ import numpy as np
 
 from perseus.peak.stats import Floats
 
-# The figures in the comments are those of simulated servers near their limit, eight runs each of
-# 3,000 requests.
+# The numbers below come from simulated servers near their limit, eight runs of 3,000 requests each.
 
 FEWEST = 200
-"""Requests that waited, and that did not, below which it is not clear what waiting changes: LOW of
-them are 20 then."""
+"""Least number of requests that waited, and of requests that did not, for a comparison; the
+quantile LOW then rests on 20 requests."""
 
 LOW = 0.1
-"""Quantile of times that is compared between requests that waited and those that did not: pauses
-and a busy path only ever add, so that low ones are the least disturbed."""
+"""Quantile at which the times of requests with and without waiting are compared. Pauses and
+network delays only add to times, so low quantiles are the least disturbed."""
 
 EVEN = 0.1
-"""Difference of mean work between requests that waited long and the others, as a share of it, above
-which the server is not a single one: several workers, or one that joins requests. (By chance it is
-up to 5 % at a single one; two workers differ by 8 to 27 %, four by 26 % or more, batches by over
-100 %.)"""
+"""Relative difference of mean service times between requests that waited long and the others,
+above which the server is not a single first-come first-served server: it has several workers, or
+forms batches. (By chance the difference is up to 5 % for a single server; it is 8 to 27 % for
+two workers, 26 % or more for four, and over 100 % for batches.)"""
 
 ERRORS = 3
-"""Standard errors of that difference that chance may explain."""
+"""Number of standard errors of that difference that chance may explain."""
 
 OVERTAKING = 0.01
-"""Share of requests that may be answered before the one that came before them: a path may swap
-neighbours now and then, while several workers let 1 to 40 % pass unless all work is equal."""
+"""Largest share of requests that may be answered before an earlier request. The network may swap
+neighbours now and then, while several workers reorder 1 to 40 % unless all service times are
+equal."""
 
 SPREAD = 1.5
-"""Factor by which work may scatter more than latencies without load: of 40 of those, exponential
-work scatters 1.3 times as much by chance, and batches twice as much or more."""
+"""Largest ratio of the spread of service times to that of latencies without load. For 40 such
+latencies, exponential service times reach 1.3 by chance, and batches 2 or more."""
 
 RARE = 0.01
-"""Share of requests that may take long without a bearing on how work scatters: pauses of a server
-are hardly ever seen without load."""
+"""Share of the largest service times that the spread leaves out: measurements without load
+hardly ever contain the pauses of a server."""
 
 LAGS, CORRELATED = 4, 0.15
-"""Neighbours whose work must not go together, and how far it may: by chance up to 0.06 where work
-varies, while that of batches does by 0.2, and even work of two or four workers by 0.4 to 0.8."""
+"""Number of lags at which service times must be uncorrelated, and largest correlation. By chance
+the correlation is up to 0.06 for variable service times; it is 0.2 for batches, and 0.4 to 0.8
+for equal service times on two or four workers."""
 
 LAG_ERRORS = 4
-"""Standard errors of a correlation of independent work that chance may explain: each of several
-lags may refuse a server."""
+"""Number of standard errors of a correlation of independent service times that chance may
+explain; several lags are tested."""
 
 
 @dataclass(frozen=True)
 class ObservedWork:
     """Service times of each window's requests, in their order, and the rest of the latency.
 
-    `away_s` is what a request takes beside waiting and work: the way to the server and back.
+    `away_s` is the part of the latency without waiting and service: the way to the server and back.
     """
 
     windows_s: tuple[Floats, ...]
@@ -69,11 +70,11 @@ class ObservedWork:
 def observed_work(
     arrivals_s: Sequence[Floats], done_s: Sequence[Floats], alone_s: Floats
 ) -> ObservedWork | None:
-    """Service times of each window's requests; None if they cannot be inferred.
+    """Return the service times of each window's requests; None if they cannot be inferred.
 
-    `arrivals_s` and `done_s` are those of the windows, one array of shape (n,) each, from an empty
-    server on; the answers of the last requests may be missing (NaN). `alone_s` holds latencies
-    without load. The inverse of the recursion of Lindley (1952).
+    `arrivals_s` and `done_s` are the times of the windows, one array of shape (n,) each. The server
+    is empty at the start of a window; the last requests may have no response (NaN). `alone_s` holds
+    latencies without load. The method inverts the recursion of Lindley (1952).
     """
     if not done_s or not all(map(_complete, done_s)) or not in_turn(done_s):
         return None
@@ -81,13 +82,13 @@ def observed_work(
     waited = found.waits_s > 0
     if min(np.count_nonzero(waited), np.count_nonzero(~waited)) < FEWEST:
         return None
-    # Who found the server idle took this longer.
+    # The latency of requests that found the server idle exceeds the service time by this.
     idle_s, busy_s = (np.quantile(found.work_s[part], LOW) for part in (~waited, waited))
     away_s = max(0.0, float(idle_s - busy_s))
     found = _Read.of(arrivals_s, done_s, away_s)
     if not (_as_alone(found.work_s, alone_s) and _even(found) and _independent(found.works_s)):
         return None
-    # Those still without a response delay no request that counts.
+    # Requests without a response come last, so they delay no request that counts.
     usual = float(np.median(found.work_s))
     return ObservedWork(
         tuple(
@@ -117,20 +118,21 @@ class _Read:
 
 
 def _complete(done_s: Floats) -> bool:
-    """Whether there are responses, and only the last requests have none."""
+    """Return whether there are responses, and only the last requests have none."""
     answered = np.isfinite(done_s)
     return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
 
 
 def in_turn(done_s: Sequence[Floats]) -> bool:
-    """Whether nearly all requests are answered in the order of their arrival in their window."""
+    """Return whether nearly all requests are answered in the order of their arrival in their
+    window."""
     steps = np.concatenate([np.diff(done[np.isfinite(done)]) for done in done_s])
     return bool(np.count_nonzero(steps < 0) <= OVERTAKING * len(steps))
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Whether service times vary no more than latencies without load, so that they are not
-    shared."""
+    """Return whether service times vary no more than latencies without load; otherwise requests
+    share the server."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
@@ -164,10 +166,8 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Whether the service times of successive requests are independent, or all equal.
-
-    Not across windows.
-    """
+    """Return whether the service times of successive requests of a window are independent, or all
+    equal."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]
     variance = float(np.mean(np.concatenate(centred) ** 2))
@@ -186,18 +186,19 @@ BLOCKS = 40
 
 
 def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Sampling error: factors by which a limit at `rate_rps` may differ because few requests were
-    observed; (draws,).
+    """Return the sampling error of a limit at `rate_rps` from few observed service times: factors,
+    (draws,).
 
     Waiting times decay like exp(-theta t), with theta the root of rate (E exp(theta work) - 1) =
-    theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals);
-    the limit is where theta is what the SLA needs. A bootstrap of blocks of requests.
+    theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals).
+    At the limit, theta has the value that the SLA requires. The draws are a bootstrap of blocks of
+    requests.
     """
 
     def surplus(theta: float) -> float:
         return rate_rps * float(np.mean(np.expm1(theta * work_s))) - theta
 
-    if not 0 < rate_rps * work_s.mean() < 1:  # no work, or no steady state
+    if not 0 < rate_rps * work_s.mean() < 1:  # no service times, or no steady state
         return np.ones(draws)
     low, high = 0.0, 1 / float(work_s.max())
     while surplus(high) < 0:

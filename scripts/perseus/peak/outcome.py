@@ -15,7 +15,8 @@ from perseus.peak.verdict import ON_IDLE_HOST, TenantWindow, Verdict, other_load
 from perseus.peak.window import Phase, Window
 
 CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
-"""A cliff: a load higher by at most the first factor has a latency higher by over the second."""
+"""Definition of a cliff: a load that is higher by at most the first factor has a latency that is
+higher by more than the second factor."""
 
 
 class Outcome(StrEnum):
@@ -34,7 +35,7 @@ class Outcome(StrEnum):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether a fresh server may succeed a little later."""
+        """Whether a new attempt on a fresh server may succeed."""
         return self in (
             Outcome.UNSTEADY,
             Outcome.CLIENT_LIMITED,
@@ -53,16 +54,16 @@ class Outcome(StrEnum):
 class Peak:
     """The result of a search, as load factors; NaN if a value is unknown.
 
-    `certified` passed all its fresh windows (the last of them is `certified_window`, an index
-    into `windows`, else -1), `estimate` is the median of the limit's posterior, and `posterior`
-    holds draws from it, shape (draws,), none when no valid window bears on it; their spread
-    includes the drift of the host. `other_load` describes the load of other processes during the
-    search, and is empty if that was small. `speeds_rps` has, per tenant, the throughput of each
+    `certified` passed all its fresh windows; the last of them is `certified_window`, an index into
+    `windows`, or -1. `estimate` is the median of the limit's posterior, and `posterior` holds draws
+    from it, shape (draws,), empty if no valid window is evidence of the limit. The spread of the
+    draws includes the drift of the host. `other_load` describes the load of other processes during
+    the search, and is empty if that was small. `speeds_rps` has, per tenant, the throughput of each
     saturation probe, NaN without load, and `work_s` the service times in the probes
     (`peak.speed.work_s`), shape (parts,). `rounds` have the throughputs of the tenants alone and
-    together, and `model` the limits of a simulated server with these service times. `cliff` says
-    where latency leaps from within the SLA to far beyond it, and is empty where it rises with
-    the load.
+    together, and `model` the limits of a simulated server with these service times. `cliff`
+    describes a steep rise of the latency from within the SLA to far beyond it; it is empty if the
+    latency rises gradually.
     """
 
     outcome: Outcome
@@ -103,9 +104,9 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
-    """Whether the limit of the server was found or predicted, with its uncertainty.
+    """Return whether the limit of the server was found or predicted, with its uncertainty.
 
-    Not if a search found that of the client, or nothing. Whoever reads a record asks this.
+    A limit of the client does not count. All readers of records use this function.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
     of_server = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED)
@@ -114,7 +115,7 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Describe a leap of the latency between the highest passing load and a slightly higher
+    """Describe a steep rise of the latency between the highest passing load and a slightly higher
     failing load."""
     valid = [w for w in windows if w.verdict is not Verdict.INVALID]
     passing = max(
@@ -123,7 +124,7 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     if passing is None:
         return ""
     steps = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
-    # Else some of the latency is the client's, or of whatever else ran there.
+    # With a late client, some of the latency is the client's.
     failing = [w for w in steps if w.punctual and _other_share(w) <= ON_IDLE_HOST.other_load]
     if not failing:
         return ""
@@ -149,7 +150,7 @@ def largest_other_load(windows: Sequence[Window]) -> str:
 
 
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
-    """Whether a valid window above `low` shows the limit of the server, not only that of the
+    """Return whether a valid window above `low` shows the limit of the server, not only that of the
     client."""
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows
@@ -157,10 +158,10 @@ def server_failed_above(windows: Sequence[Window], low: float) -> bool:
 
 
 def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
-    """Why no window shows the limit of the server; None if one does.
+    """Return why no window shows the limit of the server; None if one does.
 
-    A load is lost if its window was invalid at every attempt, because of the client or, in at
-    least half of the cases, because of other processes.
+    A load is lost if its window was invalid at every attempt, because of the client or, in at least
+    half of the cases, because of other processes.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
@@ -174,7 +175,7 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
 
 
 def why_certification_is_invalid(windows: Sequence[Window]) -> str:
-    """Which other processes made every certification window invalid; empty if they did not."""
+    """Say which other processes made every certification window invalid; empty if they did not."""
     certifying = [window for window in windows if window.phase == Phase.CERTIFY]
     invalid = [tenant for window in certifying for tenant in window.invalid_tenants]
     if not invalid or any(window.verdict is not Verdict.INVALID for window in certifying):
@@ -185,7 +186,8 @@ def why_certification_is_invalid(windows: Sequence[Window]) -> str:
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Whether the host or the clients made most of these windows invalid, and how they last did."""
+    """Return whether the host or the clients made most of these windows invalid, and the last
+    reason."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
         return Outcome.DISTURBED, disturbed[-1]
@@ -193,7 +195,7 @@ def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:
-    """Which tenants did not pass in the last certification window."""
+    """Say which tenants did not pass in the last certification window."""
     reasons = "; ".join(
         f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
         for name, tenant in zip(names, last.tenants, strict=True)
@@ -203,7 +205,7 @@ def why_uncertified(last: Window, names: Sequence[str]) -> str:
 
 
 def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """The highest load, if no load reached the limit of the server."""
+    """Say up to which load no rate failed, if no load reached the limit of the server."""
     highest = max(windows, key=lambda window: window.scale)
     rates = ", ".join(
         f"{name} at {seen.offered_rps:.1f}/s"
@@ -216,7 +218,8 @@ def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
 def why_unsteady(
     first: Sequence[Speed], last: Sequence[Speed], names: Sequence[str], largest_change: float
 ) -> str:
-    """Tenants whose saturated throughput differs between the first and last saturation probe."""
+    """Say which tenants have different saturated throughputs in the first and the last saturation
+    probe."""
     return "; ".join(
         f"{name}: the busy server answered {before.rate_rps:.3g}/s before the search and"
         f" {after.rate_rps:.3g}/s after it"
@@ -228,8 +231,11 @@ def why_unsteady(
 def outcome_without_pass(
     windows: Sequence[Window], base_rps: Sequence[float], names: Sequence[str]
 ) -> tuple[Outcome, str]:
-    """The outcome of a search in which no rate passed, and the tenants that failed in the lowest
-    valid window. An undecided window is not a failed one."""
+    """Return the outcome of a search in which no rate passed, and the tenants that failed in the
+    lowest valid window.
+
+    An undecided window is not a failed one.
+    """
     valid = (window for window in windows if window.verdict is not Verdict.INVALID)
     lowest = min(valid, key=lambda window: window.scale)
     if lowest.verdict is Verdict.FAIL:

@@ -2,10 +2,10 @@
 (docs/explanation/sharing-ratio.md).
 
 The speed of a host changes within minutes, which distorts comparisons of measurements that are
-minutes apart. So a shared server is loaded to saturation in short windows, each tenant alone and
-all together, again and again in another order: what is compared lies within seconds, as in duet
-benchmarking (Bulej et al., ICPE 2020). A simulated queue leads from saturation to the limits
-that keep the SLAs.
+minutes apart. Therefore a shared server is saturated in short windows, each tenant alone and all
+together, repeatedly and in a random order. The compared windows lie within seconds, as in duet
+benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the saturation throughputs into
+limits that keep the SLAs.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 OUTLYING, LEAST = 5.0, 0.005
-"""Median absolute deviations from the median beyond which a round is left out, and the least that
-counts as one: of normal values 1 in 1,300 lies as far."""
+"""Number of median absolute deviations from the median beyond which a round is left out, and
+least size of such a deviation. Of normal values, 1 in 1,300 is as far from the median."""
 
 NEAR = 0.25
-"""How far the exponent that tells the disciplines apart may lie from that of either."""
+"""Standard deviation of the exponent that distinguishes the disciplines, around the value of
+each."""
 
 
 @dataclass(frozen=True)
 class Round:
     """Throughput of a saturated server in requests/s per tenant: alone, and all tenants together.
 
-    NaN where a tenant has no load or got no answer. Windows that other processes disturb count:
-    they slow the tenants of one round alike, and outlying rounds are left out.
+    NaN if a tenant has no load or got no response. Windows that other processes disturb count: they
+    slow down all tenants of a round alike, and outlying rounds are left out.
     """
 
     alone_rps: tuple[float, ...]
@@ -59,10 +60,10 @@ class Estimate:
 
 
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
-    """The ratio from the mean rates of all rounds, with its jackknife error; infinite below three
-    rounds.
+    """Return the ratio from the mean rates of all rounds, with its jackknife error; infinite for
+    fewer than three rounds.
 
-    Rounds that lie far from the median are left out: something else on the host met them.
+    Rounds far from the median are left out, since another load on the host disturbed them.
     """
     ratios = np.array([each.ratio for each in rounds])
     logs = np.log(np.where(ratios > 0, ratios, np.nan))
@@ -91,13 +92,13 @@ def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
 
 
 def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> float:
-    """The probability that the server serves requests in order of arrival, instead of all tenants
-    at once.
+    """Return the probability that the server serves requests in order of arrival, instead of all
+    tenants at once.
 
-    With equally many requests of each tenant in flight, the first kind of server gives all
-    tenants the same throughput, and the second gives each tenant the same part of its throughput
-    alone. The part is proportional to the service time to the power of 1 or 0. One half where
-    work is equal, and both are the same.
+    With equally many requests of each tenant in flight, the first kind of server gives all tenants
+    the same throughput. The second kind gives each tenant the same share of its throughput alone.
+    The share is proportional to the service time to the power of 1 or 0. If service times are
+    equal, the two kinds do not differ, and the probability is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:
@@ -110,7 +111,7 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     if len(works) < 2 or squares < 1e-4:
         return 0.5
     exponent = float(apart @ shares[loaded]) / squares
-    scatter = 0.05 / np.sqrt(squares)  # of the shares, by what hosts were seen to do
+    scatter = 0.05 / np.sqrt(squares)  # error of the shares, as seen on real hosts
     spread = np.hypot(NEAR, scatter)
     odds = 0.5 * (((exponent - 0) / spread) ** 2 - ((exponent - 1) / spread) ** 2)
     return float(special.expit(odds))
@@ -120,9 +121,9 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
 class ModelLimits:
     """Limits of a simulated server with the observed service times of a cell.
 
-    `alone_rps` is each tenant's limit alone, NaN without load; `scale` is the limit of the load
-    line, `scale_error` the deviation of its logarithm by what is not known of the discipline, and
-    `utilisation` the part of its time that the server works there.
+    `alone_rps` is each tenant's limit alone, NaN without load. `scale` is the limit of the load
+    line, and `scale_error` the standard deviation of its logarithm from the uncertain discipline.
+    `utilisation` is that of the server at this limit.
     """
 
     alone_rps: tuple[float, ...]

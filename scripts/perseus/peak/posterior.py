@@ -16,21 +16,21 @@ DISPERSIONS = 5
 """Quantiles of the uncertain dispersion over which the posterior is averaged."""
 
 REACH = float(np.log(1.5))
-"""How far beyond the loads that were offered a limit is looked for, as a logarithm."""
+"""Distance beyond the offered loads up to which a limit is searched, as a logarithm."""
 
 OPEN = 0.15
-"""Density at an end, as a share of the highest, from which on windows leave the limit open there:
-that at the ends of a 95 % interval, if it is normal."""
+"""Density at an end of the range, as a share of the highest, above which the limit is open at
+that end: the density of a normal distribution at the ends of its 95 % interval."""
 
 BEYOND = 5 * REACH
-"""How much farther a limit may lie then; each REACH farther, it is e times less likely."""
+"""Factor by which the range is then extended; the prior falls by a factor of e for each REACH."""
 
 POINTS, SLOPES = 300, 15
 """Points of the grids of log(limit) and of the slope."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Scales of the factors by which the speed of a host may differ from window to window; first that
-of a steady host."""
+"""Scales of the random factors on the speed of a host in each window; the first is for a steady
+host."""
 
 USUAL_WANDER = 0.03
 """Prior scale of these factors: the throughput of a busy server changes by some percent within
@@ -39,15 +39,15 @@ seconds, and by 20 % within minutes."""
 TINY = 1e-300
 
 TAILS = 3
-"""Degrees of freedom of Student's t, whose draws those are: now and then comes a burst."""
+"""Degrees of freedom of Student's t distribution of these factors: heavy tails allow for bursts."""
 
 
 @dataclass(frozen=True)
 class LateCounts:
     """Number of late requests of each window; shape (k,) each.
 
-    `weights` says how many independent requests one of them is worth, which rests on a dispersion
-    that is known like a variance with so much `freedom`.
+    `weights` is the number of independent requests per request. It rests on a dispersion that is
+    known like a variance with `freedom` degrees of freedom.
     """
 
     log_scales: Floats
@@ -68,11 +68,11 @@ class LateCounts:
 class Posterior:
     """Possible limits with their density.
 
-    logit p(s) = level + m (logit v(s / limit) - level), with v the curve of the virtual queue; a
-    lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered, and one
-    that falls exponentially beyond that. Each window has a limit of its own, for hosts change their
-    speed: off by a factor whose logarithm is a draw of Student's t, of a scale that the windows
-    tell themselves. The density is averaged over how uncertain the dispersion is.
+    The model is logit p(s) = level + m (logit v(s / limit) - level), with v the curve of the
+    virtual queue. The prior on m is lognormal. The prior on log(limit) is flat up to REACH beyond
+    the offered loads, and falls exponentially beyond that. Hosts change their speed, so each window
+    has its own limit: the common one times a factor whose logarithm is a draw of Student's t, with
+    a scale that the windows determine. The density is averaged over the uncertain dispersion.
     """
 
     log_limits: Floats
@@ -128,7 +128,7 @@ def _wander_prior() -> Floats:
 
 
 def _wandering(log_limits: Floats, scale: float) -> Floats:
-    """Probability of a window's own limit at each point, given the limit; shape (POINTS,
+    """Return the probability of a window's own limit at each point, given the limit; shape (POINTS,
     POINTS)."""
     away = (log_limits - log_limits[0]) / scale
     moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))

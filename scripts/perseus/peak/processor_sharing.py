@@ -1,9 +1,9 @@
 """Simulate processor sharing: each tenant has its own queue, and all busy tenants get an equal part
 of the speed.
 
-So does an operating system that lets the models of a server take turns on a core, thousands of
-times in a second; a GPU does about the same where their kernels run side by side. While there are
-others, they may slow each other down, as caches and memory are shared, too.
+An operating system works like this: the models of a server take turns on a core, thousands of times
+per second. A GPU is similar if kernels run side by side. Busy tenants may also slow each other
+down, since they share caches and memory.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from perseus.peak.stats import Floats
 
 ROUNDING = 1e-9
-"""Sums of work that differ by less are the same."""
+"""Tolerance within which sums of work are equal."""
 
 
 def served(
     arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float = 1.0
 ) -> list[Floats]:
-    """Latencies of each tenant's requests, first come first served within the tenant.
+    """Return the latencies of each tenant's requests, first come first served within the tenant.
 
-    One array per tenant, the arrivals ascending; `work_s` is what a request takes alone, and
-    `slower` times as long while another tenant has work, too.
+    One array per tenant, the arrivals ascending. `work_s` is the service time of a request alone;
+    it is `slower` times as long while another tenant has work, too.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -49,8 +49,8 @@ def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
 def _left_s(
     times_s: Sequence[float], works_s: Sequence[float], of_second: Sequence[bool], each: float
 ) -> tuple[Floats, Floats]:
-    """Remaining work of both tenants before each arrival; one second of work takes `each`
-    seconds while both are busy."""
+    """Return the remaining work of both tenants before each arrival; one second of work takes
+    `each` seconds while both are busy."""
     first, second, now_s = 0.0, 0.0, 0.0
     firsts, seconds = [], []
     for time_s, work, is_second in zip(times_s, works_s, of_second, strict=True):
@@ -87,10 +87,10 @@ class _Tenant:
     def latencies_s(
         self, times_s: Floats, own_s: Floats, others_left_s: Floats, slower: float
     ) -> Floats:
-        """Latencies, from the remaining work of both tenants before each request."""
+        """Return latencies, from the remaining work of both tenants before each request."""
         served_s = self.before_s - own_s
-        # The last request before which this one was not done; what then was left, and came with
-        # that request, of the other tenant's work takes its part of the processor.
+        # Find the last arrival before which this request was unfinished. The remaining work, and
+        # the other tenant's work at that arrival, share the processor.
         last = np.searchsorted(served_s, self.wanted_s * (1 - ROUNDING)) - 1
         needed_s = self.wanted_s - served_s[last]
         others_s = (others_left_s + self.others_s)[last]
@@ -106,8 +106,8 @@ def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
     order = np.argsort(times_s, kind="stable")
     done_s: list[list[float]] = [[] for _ in works]
     arrived = [0] * len(works)
-    # What each busy tenant has been served since the start, as if it had always been busy, and at
-    # which of that its oldest request is done.
+    # Work that each busy tenant has received since the start, as if always busy, and the amount at
+    # which its oldest request is done.
     now_s, served_s = 0.0, 0.0
     ends_s: dict[int, float] = {}
 

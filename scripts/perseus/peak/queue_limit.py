@@ -1,8 +1,8 @@
 """The load at which a simulated server first misses an SLA, for each queueing discipline.
 
-Every simulation draws the same random numbers for the same tenant, so that limits of different
-lines, disciplines and speeds differ by these alone (common random numbers: Law, Simulation Modeling
-and Analysis, 5th ed., section 11.2).
+Every simulation draws the same random numbers for the same tenant, so that differences between
+lines, disciplines and speeds have no sampling error (common random numbers: Law, Simulation
+Modeling and Analysis, 5th ed., section 11.2).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from perseus.traffic.arrivals import Arrivals
 
 
 class Discipline(StrEnum):
-    """How a server is divided among tenants with waiting requests.
+    """The queueing discipline among tenants with waiting requests.
 
-    `slower` multiplies service times: under processor sharing while another tenant is busy, and
-    in order of arrival always.
+    `slower` multiplies service times: under processor sharing while another tenant is busy, and in
+    order of arrival always.
     """
 
     PROCESSOR_SHARING = "processor_sharing"
@@ -64,10 +64,10 @@ def limit_scale(
     slower: float = 1.0,
     streams: Sequence[int] = (),
 ) -> float:
-    """The load factor in (0, high) above which a tenant misses its SLA.
+    """Return the load factor in (0, high) above which a tenant misses its SLA.
 
-    `rates_rps` gives each tenant's rate at a scale, above 0. Tenant i draws from the random stream
-    streams[i], by default i.
+    `rates_rps` gives each tenant's rate at a load factor, above 0. Tenant i draws from the random
+    stream streams[i], by default i.
     """
 
     spend_s = _SPENT_S[discipline]
@@ -96,7 +96,8 @@ def limit_scale(
 
 
 def _in_turn(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Like `processor_sharing.served`, for a server that serves requests in order of arrival."""
+    """Return latencies as `processor_sharing.served` does, for a server that serves requests in
+    order of arrival."""
     times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
     order = np.argsort(times_s, kind="stable")
     spent_s = np.empty(len(order))

@@ -1,8 +1,8 @@
 """Replay the windows of a search in a virtual queue.
 
-Where the real server answers one request after the other, the work of each is known
-(`observed_work`), and the virtual queue does what the real one did. Elsewhere work is drawn from
-what requests take without load, and the queue's speed is fitted to the windows.
+If the real server answers one request after the other, the service time of each request is known
+(`observed_work`), and the virtual queue reproduces the real one. Otherwise service times are drawn
+from the latencies without load, and the queue's speed is fitted to the windows.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from perseus.peak.stats import Floats, dispersion, percentile, similarity
 from perseus.peak.virtual_queue import Drawn, VirtualQueue
 
 WORK_DRAWS = 8
-"""Times that the work of a window's requests is drawn; their arrivals are what they are."""
+"""Number of draws of the service times of a window's requests; their arrival times are known."""
 
 
 @dataclass(frozen=True)
 class Trust:
     """Prior trust in the virtual queue.
 
-    `unforeseen` is how many episodes it is assumed to have missed; `slope_spread` is the prior
-    standard deviation of log(m), m the real curve's slope over the virtual one's.
+    `unforeseen` is the prior number of clusters of late requests that the virtual queue misses.
+    `slope_spread` is the prior standard deviation of log(m), where m is the slope of the real curve
+    relative to the virtual one.
     """
 
     unforeseen: float
@@ -35,9 +36,9 @@ class Trust:
 
 
 SEEN, IN_TURN, OUT_OF_TURN = Trust(1.0, 0.3), Trust(1.0, 1.0), Trust(20.0, 1.6)
-"""Trust where the work of requests is seen, so that the virtual queue does what the real one did;
-where requests are answered in their order; and where answers overtake each other: several workers,
-or one that shares itself out."""
+"""Trust if service times are observed, so that the virtual queue reproduces the real one; if
+requests are answered in order; and if responses overtake each other, as with several workers or
+processor sharing."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class QueueReplay:
     def of(cls, model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
         """Replay with observed service times, or with drawn ones if they cannot be inferred.
 
-        Drawn work leaves out the long windows that certify, so far below the limit that its curve
-        may not be the virtual queue's.
+        The replay with drawn service times leaves out the long certification windows. They are so
+        far below the limit that the real curve may differ from the virtual queue's there.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
@@ -79,18 +80,18 @@ class QueueReplay:
 
     @property
     def similar(self) -> Floats:
-        """Similarity of each window to each other window, shape (k, k)."""
+        """Return the similarity of each window to each other window, shape (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
         return np.array([similarity(scale, scales) for scale in scales])
 
     @property
     def worth(self) -> Floats:
-        """Number of independent requests per request of each window, shape (k,)."""
+        """Return the number of independent requests per request of each window, shape (k,)."""
         counts = [seen.exceedances for seen in self.windows]
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 
     def spent(self) -> Iterator[tuple[Evidence, Floats]]:
-        """Each window with the part of `spare_s` that its requests need, shape (draws, n)."""
+        """Yield each window with the part of `spare_s` that its requests need, shape (draws, n)."""
         for seen, requests in zip(self.windows, self.drawn, strict=True):
             yield seen, self.queue.spent_s(requests, self.tenant)[:, seen.first : seen.last]
 
@@ -99,7 +100,7 @@ class QueueReplay:
 
 
 def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay | None:
-    """The replay with the service times of each request; None if they cannot be inferred."""
+    """Return the replay with the service times of each request; None if they cannot be inferred."""
     if len(model.slas) > 1:
         return None
     arrivals_s = [seen.arrivals_s[0] for seen in windows]
@@ -119,8 +120,8 @@ def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Que
 
 
 def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """The replay with drawn service times, scaled so that as many requests are late as on the
-    real server."""
+    """Return the replay with drawn service times, scaled so that the share of late requests equals
+    that on the real server."""
     drawn = [model.queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
     replay = QueueReplay(model, tenant, windows, drawn)
     worth = replay.worth

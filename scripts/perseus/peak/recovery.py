@@ -12,17 +12,17 @@ from perseus.peak.attainment import Counts
 from perseus.traffic.requests import Requests, Status
 
 BURST: Final = 1.5
-"""Factor on the mean rate: seconds with fewer arrivals are not part of a burst."""
+"""Factor on the mean rate that every second of a burst exceeds."""
 
 CHANCE: Final = 0.001
-"""Share of seconds of Poisson arrivals that exceed the threshold of a burst."""
+"""Share of seconds with Poisson arrivals that exceed the threshold of a burst."""
 
 
 @dataclass(frozen=True)
 class Burst:
     """Arrivals in [start_s, end_s), and the recovery time after them.
 
-    `recovery_s` is infinite where it had not when the window ended.
+    `recovery_s` is infinite if the server had not recovered at the end of the window.
     """
 
     start_s: int
@@ -32,9 +32,12 @@ class Burst:
 
 
 def bursts(counts: Counts) -> list[tuple[int, int]]:
-    """(start, end) of each run of seconds with more arrivals than BURST times the mean, and more
-    than chance has it; `counts` are those of all seconds, shape (n,)."""
-    from scipy import stats  # not above: that takes longer than most jobs need
+    """Return (start, end) of each run of seconds with more arrivals than BURST times the mean, and
+    more than chance explains.
+
+    `counts` are the arrivals of all seconds, shape (n,).
+    """
+    from scipy import stats  # not at the top: the import takes longer than most jobs run
 
     mean = counts.mean()
     least = max(BURST * mean, stats.poisson.ppf(1 - CHANCE, mean)) if mean else 0.0
@@ -43,11 +46,11 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
 
 
 def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
-    """The recovery from each burst of a window that began at `start_ns`.
+    """Return the recovery from each burst of a window that began at `start_ns`.
 
-    It has when every request that was intended before the end of the burst has ended, and a
-    second since then had its SLA kept: `back` tells of each, shape (n,). A burst that begins
-    before the recovery from the previous one is merged with it.
+    The server has recovered when every request with an intended send time before the end of the
+    burst has ended, and when the SLA held in one later second: `back` says so for each second,
+    shape (n,). A burst that begins before the recovery from the previous one is merged with it.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -63,7 +66,7 @@ def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> li
 
 
 def most_in_flight(requests: Requests) -> int:
-    """Largest number of requests that were due and had not ended."""
+    """Return the largest number of requests past their intended send time that had not ended."""
     due = requests.status != Status.UNSENT
     ended_ns = np.sort(requests.done_ns[due & (requests.status != Status.PENDING)])
     intended_ns = requests.intended_ns[due]
@@ -72,7 +75,8 @@ def most_in_flight(requests: Requests) -> int:
 
 
 def _drained_s(requests: Requests, until_ns: int) -> float:
-    """Seconds until the last request before that moment has ended; infinite if one has not."""
+    """Return the seconds until the last request before that moment has ended; infinite if one has
+    not."""
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):
         return np.inf
@@ -80,5 +84,6 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
 
 
 def _first(back: NDArray[np.bool_]) -> float:
-    """Index of the first true value, 0 for an empty array, infinite without a true value."""
+    """Return the index of the first true value, 0 for an empty array, infinite without a true
+    value."""
     return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

@@ -1,9 +1,9 @@
 """Search for the largest load at which every tenant keeps its SLA (docs/explanation/search.md).
 
-The search moves along a load line r(s) = base + s x direction: warm the server up, bracket the
-limit, bisect coarsely, estimate it from windows near the limit, certify a rate in fresh windows,
-and at last load each tenant alone. In between it looks how fast the busy server is. It knows
-nothing of Triton: it drives any `System`, real or simulated.
+The search moves along a load line r(s) = base + s x direction. It warms the server up, brackets the
+limit, bisects coarsely, estimates the limit from windows near it, certifies a rate in fresh
+windows, and finally loads each tenant alone. In between, saturation probes measure the speed of the
+busy server. The search is independent of Triton: it drives any `System`, real or simulated.
 """
 
 from __future__ import annotations
@@ -58,30 +58,32 @@ from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
 from perseus.study.sla import Sla
 
-GROWTH = 1.5  # of the load while the limit is not bracketed
+GROWTH = 1.5  # factor on the load while the limit is not bracketed
 BELOW_MODEL, MODEL_STEP = 0.92, 1.22
-"""Start of a search, as a part of the limit of a simulated queue with the observed service
-times, and the factor of the next steps, to both sides of that limit."""
+"""Start of a search, as a share of the limit of a simulated queue with the observed service
+times, and factor of the next steps, to both sides of that limit."""
 MODEL_ERROR = 0.05
-"""Standard deviation of the logarithm of that limit."""
-LEAP = 4.0  # down, where even a twentieth of the first load is too much: requests are seldom slow
+"""Standard deviation of the logarithm of that simulated limit."""
+LEAP = 4.0  # steps down, if even a twentieth of the first load fails: requests are seldom so slow
 DRAWS = 200
-"""Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
+"""Number of kept draws of the posterior of a limit, for intervals of derived quantities."""
 
 NARROW = 0.35
-"""Width of an interval of the limit, as a share of it, that asks for no more windows around it."""
+"""Relative width of an interval of the limit below which the search stops adding windows around
+it."""
 
 AGREEING = 0.6
-"""Width of one that has the limit of the model: wider ones have anything."""
+"""Relative width of an interval up to which agreement with the simulated limit counts; a wider
+interval contains almost any value."""
 
 ROUNDS_PART = 0.3
-"""Part of the wanted half-width of a sharing ratio that the error of its rounds may have."""
+"""Largest error of the rounds, as a share of the required half-width of a sharing ratio."""
 
-LOOKS_S = 1.0  # between looks whether the server is warm
+LOOKS_S = 1.0  # between two checks whether the server is warm
 SHORTEST_WARM_UP_S = 6.0
-"""In a shorter time, a drift of a few percent per second would not be visible."""
+"""Least length: in a shorter time, a drift of a few percent per second would not be visible."""
 LARGEST_CHANGE = 1.5
-"""Factor by which the speed of a busy server may differ from the first to the last look at it."""
+"""Largest factor between the speeds of a busy server in the first and the last saturation probe."""
 
 
 def find_peak(
@@ -99,7 +101,7 @@ def find_peak(
     """Search along `line` from load factor `start`; `slas` and `names` have one entry per tenant.
 
     `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `on_window` is
-    called after each window with a guess of the seconds that the rest will take.
+    called after each window with an estimate of the remaining seconds.
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas])
     model = LineModel(line, tuple(slas), system.arrivals, queue)
@@ -122,7 +124,7 @@ def find_peak(
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
     search.probe_saturation()
-    if search.speed_change > LARGEST_CHANGE:  # once more, to be sure
+    if search.speed_change > LARGEST_CHANGE:  # once more, to confirm
         search.probe_saturation()
     search.alone(estimate * CERTIFY_AT[0] if certified is None else search.windows[certified].scale)
     return search.peak(estimate, posterior, certified)
@@ -153,10 +155,11 @@ class _Search:
     # Phases, in their order
 
     def warm_up(self) -> str:
-        """Load the server until its latency is steady; return why it never is, or nothing.
+        """Load the server until its latency is steady; return the reason if it never is, else an
+        empty text.
 
-        In a closed loop of all tenants that have load. A second window follows if the first was
-        not enough. Since the speed of hosts changes, only a lasting change ends the search.
+        The load is a closed loop of all tenants with load. A second window follows if the first one
+        was not enough. Since the speed of hosts changes, only a lasting change ends the search.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -195,7 +198,7 @@ class _Search:
         """Run each tenant alone, and all tenants together in between."""
         counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
         order: list[int | None] = [*self.loaded]
-        order.insert(len(order) // 2, None)  # all of them
+        order.insert(len(order) // 2, None)  # all tenants together
         if len(self.rounds) % 2:
             order.reverse()
         alone = [NO_SPEED] * len(self.slas)
@@ -211,7 +214,7 @@ class _Search:
         return tuple(alone)
 
     def _at_saturation(self, tenants: Sequence[int], counted_s: float) -> tuple[Speed, ...]:
-        """Throughput of these tenants with requests always in flight."""
+        """Return the throughput of these tenants with requests always in flight."""
         in_flight = tuple(IN_FLIGHT if i in tenants else 0 for i in range(len(self.slas)))
         settle_s = counted_s / 5
         plan = WindowPlan(
@@ -225,10 +228,10 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """With several tenants, start just below the limit of a simulated queue with the
-        observed service times."""
+        """Return the start: with several tenants, just below the limit of a simulated queue with
+        the observed service times."""
         scale = self.shared_model_scale
-        if scale > self.start / GROWTH**4:  # else it is of no use: a tenant is held at its peak
+        if scale > self.start / GROWTH**4:  # else it is useless: a tenant is held at its peak
             self.start, self.growth = scale * BELOW_MODEL, MODEL_STEP
 
     @property
@@ -275,8 +278,11 @@ class _Search:
         return low, high
 
     def _may_pass(self, scale: float) -> bool:
-        """Whether bracketing goes down to this load: far below its start only if windows have
-        enough requests, and not with background load."""
+        """Return whether bracketing continues at this load.
+
+        It goes far below its start only if windows have enough requests, and not with background
+        load.
+        """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
         enough = lasts_s < LONGEST_COUNTED_S
@@ -292,12 +298,12 @@ class _Search:
         return low, high
 
     def near_limit_windows(self, low: float, high: float) -> float:
-        """A load factor near the limit, from windows around it in random order.
+        """Return a load factor near the limit, after windows around it in random order.
 
-        Each load is chosen from all windows so far, so that an error of the bisection is
-        corrected. A third of them is enough where they show the work of each request and the
-        interval is narrow, and two where the interval contains the limit of the model. Where it
-        stays wide there are more.
+        Each load is chosen from all windows so far, which corrects errors of the bisection. One
+        third of the usual number of windows is enough if the windows show the service time of each
+        request and the interval is narrow, or if the interval contains the simulated limit. If the
+        interval stays wide, there are up to MAX_NEAR_LIMIT_FACTOR times as many windows as usual.
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows
@@ -316,7 +322,7 @@ class _Search:
         return scale
 
     def estimate(self, near: float) -> tuple[float, stats.Floats]:
-        """The limit from all windows near a load factor, with draws."""
+        """Return the limit from all windows near a load factor, with draws."""
         scales = self._limit(near, DRAWS).scales
         return float(scales[0]), scales[1:]
 
@@ -345,7 +351,7 @@ class _Search:
         failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
         if invalid := why_no_server_limit(self.on_the_line):
-            posterior = np.empty(0)  # it is not the server's limit that was found
+            posterior = np.empty(0)  # only the limit of the client was found
         is_bounded = len(posterior) > 0
         outcome, reason = invalid or self._outcome(estimate, certified, is_bounded=is_bounded)
         factors = np.exp(speed.wander(self.speeds) * self.rng.standard_normal(len(posterior)))
@@ -405,20 +411,23 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        """Whether windows are left, counted by the loads that were tried: invalid windows must
-        not end a search too early, unless the host stays busy."""
+        """Return whether windows are left.
+
+        The count is that of different loads: repeated invalid windows must not end a search too
+        early, unless the host stays busy.
+        """
         return (
             not self.host_stays_busy
             and len({window.scale for window in self.on_the_line}) < self.settings.max_windows
         )
 
     def _measure(self, phase: Phase, scale: float) -> Window:
-        """Measure a window; an invalid window is tried again.
+        """Measure a window; an invalid window is repeated.
 
-        After two invalid attempts the search accepts a larger load of other processes. If the load
-        exceeds even that, the search waits until they end; if they never end, it tries no window
-        twice. A server that was slower than usual each time may be so by
-        itself, under such a load.
+        After two invalid attempts, the search accepts a larger load of other processes, and a
+        slower server, since under that load the server itself may be slow. If the load exceeds even
+        the larger tolerance, the search waits until the other processes end. If they never end, it
+        does not repeat windows any more.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):
@@ -431,7 +440,7 @@ class _Search:
         if window.host_is_busy and not self.host_stays_busy:
             self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.other_load)
             if not self.host_stays_busy:
-                self.speeds.clear()  # what was seen beside them is not the server's
+                self.speeds.clear()  # other processes slowed down these probes
                 self.probe_saturation()
                 window = self._counted_window(phase, scale, rates_rps, last)
         return window
@@ -475,8 +484,10 @@ class _Search:
         return self.on_the_line[-1].scale if self.on_the_line else self.start
 
     def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
-        """Temporary slowdown of the server in a window near the limit. Certification windows
-        ignore it: a certified rate holds whatever the host does."""
+        """Return the temporary slowdown of the server in a window near the limit.
+
+        Certification windows ignore it: a certified rate holds whatever the host does.
+        """
         looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
 
@@ -503,7 +514,7 @@ class _Search:
         )
         if not plan.in_flight or found.verdict is Verdict.INVALID:
             return found
-        return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop is asked no SLA")
+        return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop has no SLA")
 
     def _closed_until_steady(self) -> tuple[Steadiness, ...]:
         """Run a closed loop until latencies are steady or the time is over; one entry per

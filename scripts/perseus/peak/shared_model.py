@@ -1,7 +1,7 @@
 """Limits of a simulated server that has the service times of a real one.
 
-It leads from saturation, where tenants are compared within seconds (`peak.paired`), to the limits
-that keep their SLAs.
+The simulation converts throughputs at saturation, where tenants are compared within seconds
+(`peak.paired`), into limits that keep the SLAs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
-"""Precision of the limits that are compared: their ratio scatters by about 0.3 %."""
+"""Precision of the compared limits: their ratio varies by about 0.3 %."""
 
 LIKELY = 0.02
-"""Probability of a discipline below which it is not simulated."""
+"""Least probability of a discipline that is simulated."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class TenantWork:
 def model_limits(
     model: LineModel, works: Sequence[TenantWork], rounds: Sequence[Round]
 ) -> ModelLimits:
-    """The limits, from the service times of each tenant and the throughput in the rounds.
+    """Return the limits, from the service times of each tenant and the throughput in the rounds.
 
-    All works are as long, by one factor, as makes the tenants answer as much at saturation as they
-    did together. NaN where the work of a tenant with load was not seen.
+    All service times are multiplied by one factor, so that the simulated throughput at saturation
+    equals the measured throughput of the tenants together. NaN if the service times of a tenant
+    with load are unknown.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()
@@ -96,7 +97,7 @@ def _limit(
     discipline: Discipline,
     slower: float = 1.0,
 ) -> float:
-    """The limit with these tenants, up to full utilisation."""
+    """Return the limit with these tenants, up to full utilisation."""
     means_s = np.array([each.work_s.mean() for each in works])
 
     def utilisation(scale: float) -> float:

@@ -1,8 +1,8 @@
 """Detect a temporary slowdown of a busy server from its response times.
 
-The load of other processes on the server's cores is known. The load of a neighbour on the same
-machine or of a hypervisor is not. It is visible if requests wait and responses come more slowly
-than in the saturation probes (docs/explanation/search.md).
+Perseus can measure the load of other processes on the server's cores, but not the load of a
+neighbour on the same machine or of a hypervisor. The latter is visible if requests wait and
+responses come more slowly than in the saturation probes (docs/explanation/search.md).
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ SHORTEST_S, REQUESTS = 0.2, 30
 """Least length of a slowdown: seconds, and consecutive requests."""
 
 SURE = 5.0
-"""Standard errors by which it must be slower: a search has hundreds of whiles, and what requests
-take is seldom normally distributed."""
+"""Number of standard errors of a significant slowdown: a search tests hundreds of intervals, and
+service times are seldom normally distributed."""
 
 PAUSE = 0.25
-"""Share of a while in which a server that pauses by itself gives no answer; that belongs to it."""
+"""Share of an interval without responses above which the server pauses by itself, which is no
+slowdown by the host."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class UsualSpeed:
 
     @classmethod
     def of(cls, looks: Sequence[Sequence[Speed]], warm_up: Observation) -> UsualSpeed:
-        """The usual speed, from the fastest probe of each tenant and the second half of a closed
-        loop of all tenants."""
+        """Return the usual speed, from the fastest probe of each tenant and the second half of a
+        closed loop of all tenants."""
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(
             tuple(1 / each.rate_rps for each in fastest),
@@ -57,7 +58,7 @@ def _rate_rps(look: Speed) -> float:
 
 
 def slowed(seen: Observation, usual: UsualSpeed) -> float:
-    """The factor of a temporary slowdown; 1 if none is significant."""
+    """Return the factor of a temporary slowdown; 1 if none is significant."""
     answers = _Answers.of(seen, usual)
     if not len(answers.gaps_s):
         return 1.0
@@ -104,7 +105,7 @@ class _Answers:
         """Usual work done per second, with its standard error."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
-        cut_off_s2 = gaps_s.max(initial=0.0) ** 2  # of the answers at both ends
+        cut_off_s2 = gaps_s.max(initial=0.0) ** 2  # of the responses at both ends
         error_s = np.sqrt(self.variances_s2[first:last].sum() + cut_off_s2)
         return float(gaps_s.sum()) / while_s, float(error_s) / while_s
 

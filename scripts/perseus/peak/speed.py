@@ -1,7 +1,7 @@
 """Saturation probes: the speed of a busy server in a closed loop (docs/explanation/search.md).
 
-A server is busy where requests wait, and only then does it work as it does near its limit: without
-load its caches cool down, and its latencies tell of that.
+A server is busy if requests wait, and only a busy server works as it does near its limit. Without
+load its caches cool down, which changes its latencies.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from perseus.peak.stats import Floats
 from perseus.traffic.requests import Requests
 
 IN_FLIGHT = 4
-"""Requests of a tenant that are always with the server."""
+"""Number of a tenant's requests in flight."""
 
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
-"""Length of a probe: seconds, or consecutive requests."""
+"""Length of a probe: seconds, or number of consecutive requests."""
 
 ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
-"""Length of a window of a round: seconds, or consecutive requests."""
+"""Length of a window of a round: seconds, or number of consecutive requests."""
 
 SURE = 4.0
-"""Standard errors by which two speeds differ that are not the same: they are of few batches, and
-of a fast model with exponential work still less than a change that counts."""
+"""Number of standard errors of a significant difference between two speeds. The errors come from
+few batches, and for a fast model with exponential service times they are still smaller than a
+relevant change."""
 
 MEDIAN = float(np.sqrt(np.pi / 2))
-"""Standard error of a median of normal values over that of their mean."""
+"""Standard error of the median of normal values relative to that of the mean."""
 
 
 PARTS = 100
@@ -40,7 +41,7 @@ PARTS = 100
 class Speed:
     """Responses per second of a busy server, and the standard error of their logarithm.
 
-    `gaps_s`, shape (n,), are the times between the answers.
+    `gaps_s`, shape (n,), are the times between the responses.
     """
 
     rate_rps: float
@@ -53,10 +54,10 @@ NO_SPEED = Speed(np.nan, np.nan)
 
 
 def speed(requests: Requests, from_ns: int) -> Speed:
-    """The speed in a closed loop after `from_ns`.
+    """Return the speed in a closed loop after `from_ns`; NaN for fewer than two responses.
 
-    The median of batches of answers, so that a burst of something else on the host hardly counts.
-    Not a number where there are fewer than two answers.
+    It is the median of batches of responses, so that a burst of other load on the host hardly
+    counts.
     """
     done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
     gaps_s = np.diff(done_s)
@@ -69,12 +70,12 @@ def speed(requests: Requests, from_ns: int) -> Speed:
 
 
 def mean_rps(seen: Speed) -> float:
-    """Mean throughput of a window; NaN without responses."""
+    """Return the mean throughput of a window; NaN without responses."""
     return float(1 / seen.gaps_s.mean()) if len(seen.gaps_s) else np.nan
 
 
 def combined(seen: Sequence[Speed]) -> Speed:
-    """The median speed of several windows; NaN if none has one."""
+    """Return the median speed of several windows; NaN if none has one."""
     known = [each for each in seen if np.isfinite(each.rate_rps)]
     if not known:
         return NO_SPEED
@@ -85,9 +86,10 @@ def combined(seen: Sequence[Speed]) -> Speed:
 
 
 def work_s(seen: Sequence[Speed]) -> Floats:
-    """Service times: the times between the responses of a busy server, from all probes.
+    """Return service times: the times between the responses of a busy server, from all probes.
 
-    In order, and of each hundredth of them the mean; shape (up to 100,).
+    The times are sorted and divided into up to 100 parts; the result has the mean of each part,
+    shape (up to 100,).
     """
     gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
     parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)
@@ -95,20 +97,20 @@ def work_s(seen: Sequence[Speed]) -> Floats:
 
 
 def duration_s(unloaded_ms: Floats) -> float:
-    """Length of a probe, from latencies without load."""
+    """Return the length of a probe, from latencies without load."""
     alone_s = float(np.median(unloaded_ms)) / 1000
     return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
 
 
 def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
-    """Length of each window of a round: equal for all tenants, set by the slowest one."""
+    """Return the length of each window of a round, for all tenants: set by the slowest one."""
     slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
     return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, ROUND_LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """The largest significant factor, at least 1, between the speeds of a tenant; idle tenants are
-    NaN.
+    """Return the largest significant factor, at least 1, between the speeds of a tenant; NaN for
+    idle tenants.
 
     A slow model gives few responses, so the sampling error alone may cause a difference.
     """
@@ -121,9 +123,10 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Standard deviation of the logarithm of a speed over time, without measurement error.
+    """Return the standard deviation of the logarithm of a speed over time, without measurement
+    error.
 
-    `seen` has one entry per tenant for each time. The tenants' mean variance.
+    `seen` has one entry per tenant for each time. The variance is the mean over the tenants.
     """
     variances = []
     for of_tenant in zip(*seen, strict=True):

@@ -1,9 +1,8 @@
 """Statistics of autocorrelated latencies: order statistics, batch means, trends, bootstraps.
 
-Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow;
-what is independent enough to count is a batch, not a request (docs/explanation/verdict.md).
-
-scipy.stats is imported where nothing else will do: that alone takes longer than most jobs need.
+Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow.
+Batches are nearly independent, single requests are not (docs/explanation/verdict.md). scipy.stats
+is imported only where necessary: its import takes longer than most jobs run.
 """
 
 from __future__ import annotations
@@ -29,14 +28,15 @@ class Interval:
 
     @property
     def log_deviation(self) -> float:
-        """The standard deviation of log(value), were it normal; infinite with an open end."""
+        """The standard deviation of log(value) in the normal approximation; infinite with an open
+        end."""
         if self.low <= 0:
             return np.inf
         return float(np.log(self.high / self.low) / (2 * NORMAL_ENDS))
 
 
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
-"""Where there is nothing to state."""
+"""The interval of an unknown value."""
 
 CONFIDENCE = 0.95
 """Confidence of intervals, unless stated otherwise."""
@@ -45,14 +45,14 @@ TAIL = (1 - CONFIDENCE) / 2
 """Probability beyond each end."""
 
 NORMAL_ENDS = float(special.ndtri(1 - TAIL))
-"""How many standard deviations the ends of a normal one lie from its middle."""
+"""Distance of the ends of a normal interval from its middle, in standard deviations."""
 
 
 def percentile(values: ArrayLike, percent: float) -> float:
-    """The smallest observed value with at least `percent` % of the values at or below it.
+    """Return the smallest observed value with at least `percent` % of the values at or below it.
 
-    An order statistic, never an interpolation; infinite values (requests without an answer) count.
-    NaN when there are no values.
+    It is an order statistic, never an interpolation. Infinite values (requests without a response)
+    count. NaN without values.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:
@@ -63,16 +63,16 @@ def percentile(values: ArrayLike, percent: float) -> float:
 
 
 def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
-    """A percentile of latencies in the order of their requests, with its 95 % interval.
+    """Return a percentile of latencies in the order of their requests, with its 95 % interval.
 
-    The interval is that of order statistics (binomial ranks), for as many independent requests as
-    the requests above the percentile are worth: they come in episodes (`dispersion`). Its upper end
-    is infinite where so few do not bound the percentile.
+    The interval is that of order statistics (binomial ranks), for the number of independent
+    requests. This number follows from the clusters of the requests above the percentile
+    (`dispersion`). The upper end is infinite if there are too few requests to bound the percentile.
     """
     from scipy import stats
 
     value = percentile(latency_ms, percent)
-    if not np.isfinite(value):  # no requests, or too many without an answer
+    if not np.isfinite(value):  # no requests, or too many without a response
         return Interval(value, float("nan"), value)
     above = exceedances(latency_ms, value)
     worth = max(1, int(len(latency_ms) / dispersion([above], [1.0])))
@@ -84,10 +84,10 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
 
 @cache
 def fewest_requests(allowed: float) -> int:
-    """The least number of requests for a verdict: one late request must be allowed.
+    """Return the least number of requests for a verdict: one late request must be allowed.
 
-    The smallest n of which, at an exceedance of `allowed`, at most one is late with a probability
-    of 1 %: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
+    It is the smallest n for which, at an exceedance of `allowed`, at most one request is late with
+    a probability of 1 %: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
     """
     from scipy import stats
 
@@ -106,9 +106,9 @@ def batches(values: NDArray, count: int) -> list[NDArray]:
 class Exceedances:
     """Late requests of one tenant in one window, and how they cluster.
 
-    `episode_squares` is the sum of the squared sizes of episodes: clusters of late requests between
-    which the latency never recovered. `correlation` is the integrated autocorrelation time of the
-    latencies as far as they exceed QUIET x the SLA, in requests.
+    `episode_squares` is the sum of the squared sizes of clusters: series of late requests between
+    which the latency never recovered. `correlation` is the integrated autocorrelation time, in
+    requests, of the part of the latencies above QUIET x the SLA.
     """
 
     requests: int
@@ -120,18 +120,19 @@ class Exceedances:
 def late_and_recovered(
     latency_ms: Floats, limit_ms: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which latencies exceed the limit, and which are below half of it.
+    """Return which latencies exceed the limit, and which are recovered: below half of the limit.
 
-    Or at the median, if that is higher: for a server that needs most of the limit by itself.
+    If the median is higher than that, below the median: such a server needs most of the limit for
+    the service alone.
     """
     recovered_ms = min(limit_ms, max(limit_ms / 2, percentile(latency_ms, 50)))
     return latency_ms > limit_ms, latency_ms <= recovered_ms
 
 
 def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
-    """Count the latencies, in the order of their requests, above `limit_ms`.
+    """Count the latencies above `limit_ms`, in the order of their requests.
 
-    An episode lasts until a latency has recovered (see `late_and_recovered`).
+    A cluster lasts until a latency has recovered (see `late_and_recovered`).
     """
     if len(latency_ms) == 0:
         return Exceedances(0, 0, 0.0, 1.0)
@@ -142,12 +143,13 @@ def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
 
 
 def correlation_time(values: Floats) -> float:
-    """Integrated autocorrelation time: how many neighbours are worth one independent value.
+    """Return the integrated autocorrelation time: the number of neighbours per independent value,
+    at least 1.
 
-    The sum of autocorrelations over the first M lags, M the smallest that is at least five times
-    the result (Sokal, Monte Carlo Methods in Statistical Mechanics, 1997, section 3). At least 1.
+    It is the sum of autocorrelations over the first M lags, with M the smallest that is at least
+    five times the result (Sokal, Monte Carlo Methods in Statistical Mechanics, 1997, section 3).
     """
-    if np.ptp(values) == 0:  # rounded, their mean may be another number
+    if np.ptp(values) == 0:  # due to rounding, the mean of equal values may differ from them
         return 1.0
     n, centred = len(values), values - np.mean(values)
     spectrum = np.fft.rfft(centred, 2 * n)
@@ -158,13 +160,14 @@ def correlation_time(values: Floats) -> float:
 
 
 def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
-    """Variance of the count of late requests over that of independent ones, pooled over windows.
+    """Return the variance of the count of late requests over that of independent requests, pooled
+    over windows; at least 1.
 
-    Late requests come in episodes, and it is episodes that are independent: the count is about a
-    compound Poisson variable, and its dispersion the size-weighted mean size of an episode (the
-    declustering of extreme-value theory: Ferro and Segers, JRSS B 65, 2003). Where few or none were
-    seen, the correlation of latencies tells: in simulated queues near their limit the two agree
-    within a factor of 1.5. It counts as PRIOR_EPISODES more. At least 1.
+    Late requests come in clusters, and the clusters are independent: the count is about a compound
+    Poisson variable, and its dispersion is the size-weighted mean size of a cluster (the
+    declustering of extreme-value theory: Ferro and Segers, JRSS B 65, 2003). If windows have few or
+    no late requests, the correlation of latencies replaces it; in simulated queues near their limit
+    the two agree within a factor of 1.5. The correlation counts like PRIOR_EPISODES clusters.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))
@@ -180,13 +183,13 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """How much windows at `scales`, shape (k,), say about clusters at `scale`: weights in (0,
-    1]."""
+    """Return weights in (0, 1] of windows at `scales`, shape (k,), as evidence on clusters at
+    `scale`."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 
 SIMILAR = 0.08
-"""Loads that differ by this fraction have similar episodes."""
+"""Relative difference of loads at which clusters are similar."""
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
@@ -194,7 +197,7 @@ PRIOR_CORRELATIONS = 1.5
 
 
 QUIET = 0.25
-"""Share of a limit below which latencies tell nothing of how its episodes will cluster."""
+"""Share of a limit below which latencies are no evidence of its clusters."""
 
 BATCHES = 10
 """Number of batches of a window, for the batch-means interval of its exceedance."""
@@ -203,12 +206,12 @@ BATCHES = 10
 def exceedance(
     latency_ms: Floats, limit_ms: float, confidence: float, dispersion: float
 ) -> Interval:
-    """The exceedance, with a two-sided interval at `confidence`.
+    """Return the exceedance, with a two-sided interval at `confidence`.
 
-    The interval is the wider, on each side, of the batch-means t interval (Law, Simulation Modeling
-    and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson interval of n / `dispersion`
-    independent requests, which is still honest when batches are shorter than an episode, or when
-    every batch has the same share (for example none).
+    On each side, the interval is the wider of two: the batch-means t interval (Law, Simulation
+    Modeling and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson interval of n /
+    `dispersion` independent requests. The latter is still valid if batches are shorter than a
+    cluster, or if every batch has the same share (for example none).
     """
     late = latency_ms > limit_ms
     n, hits = len(late), int(np.sum(late))
@@ -226,7 +229,8 @@ def exceedance(
 
 
 def mean_interval(values: ArrayLike) -> Interval:
-    """The mean of independent values with its 95 % interval (Student's); NaN ends below two."""
+    """Return the mean of independent values with its 95 % interval (Student's); the ends are NaN
+    for fewer than two values."""
     found = np.asarray(values, float)
     if len(found) < 2:
         return Interval(float(np.mean(found)) if len(found) else np.nan, np.nan, np.nan)
@@ -236,7 +240,8 @@ def mean_interval(values: ArrayLike) -> Interval:
 
 
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
-    """Theil-Sen slope of `values` over `times`, and whether its two-sided interval is above 0."""
+    """Return the Theil-Sen slope of `values` over `times`, and whether its two-sided interval is
+    above 0."""
     from scipy import stats
 
     fit = stats.theilslopes(np.asarray(values), np.asarray(times), alpha=confidence)

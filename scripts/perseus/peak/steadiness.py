@@ -11,21 +11,21 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""A latency that changes by less is steady: hosts vary by that much by themselves."""
+"""Largest relative change of a steady latency: the speed of hosts varies by as much."""
 
 ALIKE = 0.25
 BATCHES = 10
-GROUP = 5  # MSER-5 looks at means of five
+GROUP = 5  # MSER-5 uses means of five values
 SURE = 3.0  # standard errors
 TREND_CONFIDENCE = 0.998
-FEWEST = 60  # answers of a tenant before it can be told whether it is warm
+FEWEST = 60  # least responses of a tenant for a decision whether it is warm
 
 
 @dataclass(frozen=True)
 class LowerQuartile:
     """The lower quartile of latencies, with its standard error from batches.
 
-    In a closed loop that is a few times the service time.
+    In a closed loop, it is a few times the service time.
     """
 
     value_ms: float
@@ -48,8 +48,8 @@ class LowerQuartile:
 class Steadiness:
     """Lower quartiles of the two halves of a window without its transient.
 
-    `trend` tells a significant trend over the window, which is surer of a drift than the halves:
-    those scatter the more the more they change.
+    `trend` says whether there is a significant trend over the window. It detects a drift more
+    reliably than the halves, whose scatter grows with the change.
     """
 
     first: LowerQuartile
@@ -62,7 +62,7 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Whether latency changed by this factor in this window and the one before."""
+        """Return whether latency changed by this factor in this window and the one before."""
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor
@@ -88,9 +88,9 @@ def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:
-    """The steadiness of latencies, in the order of their requests.
+    """Return the steadiness of latencies, in the order of their requests.
 
-    Left out is the transient, but never more than the first half: what still changes then is not a
+    The transient is left out, but never more than the first half: a later change is not a
     transient.
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
@@ -117,11 +117,11 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 
 
 def transient(values: Floats) -> int:
-    """Number of values in the transient, by MSER-5.
+    """Return the number of values in the transient, by MSER-5.
 
-    The truncation that makes the standard error of the mean of the rest smallest (White, Simulation
-    69(6), 1997), on means of five consecutive values; at most three quarters of them are tried,
-    since the last few say nothing.
+    The truncation minimises the standard error of the mean of the rest (White, Simulation 69(6),
+    1997), on means of five consecutive values. At most three quarters of them are tried, since the
+    last few are too few for a standard error.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
     n = len(groups)

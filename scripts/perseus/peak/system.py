@@ -16,15 +16,15 @@ from perseus.traffic.requests import Requests
 
 @dataclass(frozen=True)
 class Observation:
-    """A window as observed `elapsed_s` after its start: all requests that were due, per tenant.
+    """A window as observed `elapsed_s` after its start: per tenant, all requests with an earlier
+    intended send time.
 
-    `client_cpu` is the CPU time of each tenant's client divided by the wall time;
-    `other_cpu_share` is the share of the server's cores that other processes used (None: they
-    cannot be seen), `other_process` names the one that worked most, and `other_gpu_share` is the
-    share of the time in which its GPU worked for others (None: not known, or no GPU). `queue_ms`
-    has, per tenant, readings of the server's own queue time: (seconds since the start, mean queue
-    time in ms of the requests since the reading before), shape (k, 2); none when the server tells
-    none.
+    `client_cpu` is the CPU time of each tenant's client divided by the wall time. `other_cpu_share`
+    is the share of the server's cores that other processes used (None: unknown), `other_process`
+    names the busiest of them, and `other_gpu_share` is the share of the time in which its GPU
+    worked for others (None: unknown, or no GPU). `queue_ms` has, per tenant, readings of the
+    server's own queue time: (seconds since the start, mean queue time in ms of the requests since
+    the previous reading), shape (k, 2); no rows if the server does not report it.
     """
 
     start_ns: int

@@ -1,12 +1,11 @@
 """The limit of one tenant, estimated from the windows near it (docs/explanation/estimate.md).
 
-The sampling error of a window comes mostly from its arrivals, which are known. So the same
-arrivals are given to a virtual queue, a single first-come first-served server. Its late requests
-are a control variate (Law, Simulation Modeling and Analysis, 5th ed., section 11.4): where they
-are more than they would be in the long run, the real ones are likely to be, too.
-
-How well the virtual queue explains the real server is estimated from the same windows, so that a
-server unlike it gets a wider interval, not a wrong one.
+The sampling error of a window comes mostly from its arrivals, which are known. Therefore a virtual
+queue, a single first-come first-served server, simulates the same arrivals. Its late requests are a
+control variate (Law, Simulation Modeling and Analysis, 5th ed., section 11.4): if there are more of
+them than in the long run, there are probably too many real ones as well. The windows also show how
+well the virtual queue explains the real server. If it explains it badly, the interval is wider, but
+not wrong.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
 
 LONG_RUN = 100_000
-"""Requests of a run of the virtual queue that stands for its steady state."""
+"""Number of requests of a run of the virtual queue that represents its steady state."""
 
 SETTLES = 0.3
-"""Share of late requests above which a queue does not get to its steady state within a window."""
+"""Share of late requests above which a queue does not reach its steady state within a window."""
 
 
 @dataclass(frozen=True)
 class Draws:
     """Levels in (0, 1) of the posterior draws, and their random stream.
 
-    All tenants of a line are drawn at the same levels: what misleads about the limit of one
-    misleads about that of the others, and the lowest of independent draws would be too low.
+    All tenants of a line are drawn at the same levels, since their errors have common causes. The
+    minimum of independent draws would be too low.
     """
 
     levels: Floats
@@ -55,7 +54,7 @@ class Draws:
 class Limit:
     """The posterior median of a limit, and draws, as load factors; shape (1 + draws,).
 
-    `observed` tells that it rests on work that was read off the windows.
+    `observed` says that the service times were inferred from the windows.
     """
 
     scales: Floats
@@ -83,9 +82,9 @@ class Limit:
 
 
 def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], draws: Draws) -> Limit:
-    """The load factor at which the tenant's exceedance equals that of its SLA.
+    """Return the load factor at which the tenant's exceedance equals that of its SLA.
 
-    Without draws only the median is wanted, and less exactly.
+    Without draws, only the median is computed, and less precisely.
     """
     replay = QueueReplay.of(model, tenant, windows)
     requests = LONG_RUN if draws.count else LONG_RUN // 8
@@ -93,7 +92,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     counts = _without_sampling_error(replay, curve)
     spread = replay.trust.slope_spread
     near = Posterior.of(counts, curve, spread)
-    # What windows leave open makes the interval wider; the estimate stays near the loads offered.
+    # Uncertainty makes the interval wider; the estimate stays near the offered loads.
     drawn = Posterior.of(counts, curve, spread, BEYOND) if draws.count and near.is_open else near
     limits = np.exp([*near.at([0.5]), *drawn.at(draws.levels.tolist())])
     if replay.queue.observed:
@@ -103,7 +102,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 
 
 def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Late requests of each window, corrected for the sampling error of its arrivals.
+    """Return the late requests of each window, corrected for the sampling error of its arrivals.
 
     The weights grow as the variance shrinks that the virtual queue does not explain.
     """
@@ -117,9 +116,11 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
         products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))
         surplus.append(late.sum() - len(late) * curve.share(seen.scale))
         settles.append(curve.share(seen.scale) <= SETTLES)
-    # Windows at similar loads have similar episodes: (k, 4) sums over those.
+    # Windows at similar loads have similar clusters: (k, 4) sums over those.
     yy, xy, xx, episodes = (replay.similar @ np.array(products, float)).T
-    if replay.queue.observed:  # the same requests are late in both, by the way work was read off
+    if (
+        replay.queue.observed
+    ):  # with observed service times, the same requests are late in both queues
         slope = np.ones(len(windows))
     else:
         slope = np.clip(xy / np.maximum(xx, 1), 0, 1) * settles
@@ -137,7 +138,7 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
 
 
 def _freedom(windows: Sequence[Evidence]) -> float:
-    """Number of observed clusters of late requests, plus those of the prior."""
+    """Return the number of observed clusters of late requests, plus those of the prior."""
     return PRIOR_EPISODES + sum(
         seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

@@ -1,7 +1,7 @@
 """The verdict on one window of load (docs/explanation/verdict.md).
 
-A window is judged tenant by tenant: INVALID when the client did not offer what was asked, FAIL when
-the SLA is violated or the server does not keep up, PASS when the SLA holds with the stated
+Each tenant of a window gets a verdict: INVALID if the client did not offer the planned load, FAIL
+if the SLA is violated or the server does not keep up, PASS if the SLA holds with the stated
 confidence, else UNDECIDED.
 """
 
@@ -20,22 +20,22 @@ from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
 CLIENT_CPU = 0.8
-"""Share of its core above which a client may be what limits."""
+"""Share of its core above which a client may be the limit."""
 
 HELD_UP_CPU = 0.1
-"""Share of its core below which a client that is late was kept from running: bursts of so little
-work hardly ever make requests wait for each other."""
+"""Share of its core below which a late client was kept from running by the host: at so little
+work, requests hardly ever wait for each other in the client."""
 
 BUSY_CPU = 0.4
-"""Share of its core above which a client's own work may be what makes sends late by a good part of
-an SLA: it is then the limit, whether answers are still within the SLA or not."""
+"""Share of its core above which a client's own work may delay sends by a large part of an SLA.
+The client is then the limit, even if latencies are within the SLA."""
 
 SENT, ANSWERED = 0.995, 0.99
-"""Shares of the requests below which the client did not offer, or the server did not do its work:
-a leak of few would never show in the percentile."""
+"""Least share of requests that the client must send, and that the server must answer: few lost
+requests would never show in the percentile."""
 
 RISING = 0.98
-"""Confidence that a queue rises, of a two-sided interval."""
+"""Confidence of the two-sided interval that shows a rising queue."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Tolerance:
     """Disturbances that a valid window may have (docs/explanation/load.md).
 
     `other_load` is the share of the server's cores, and of its GPU's time, that other processes may
-    use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is what the p99 of
-    the send lag may be, as a share of the SLA; `late_within` says that a client with little to do
-    may be later where answers are within the SLA all the same. `slowed` is how many times slower
-    than usual the busy server may be for a while, where its SLA does not surely hold.
+    use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is the largest p99
+    of the send lag, as a share of the SLA. With `late_within`, a lightly loaded client may be later
+    if latencies are still within the SLA. `slowed` is the largest temporary slowdown of the busy
+    server relative to its usual speed, if its SLA does not surely hold.
     """
 
     other_load: float
@@ -63,7 +63,7 @@ ON_IDLE_HOST = Tolerance(other_load=0.1, send_lag=0.02)
 """Tolerance on an idle host."""
 
 ON_BUSY_HOST = Tolerance(other_load=0.5, send_lag=0.2, late_within=True)
-"""Tolerance on a busy host. Late sends make latencies longer, never shorter. A window that
+"""Tolerance on a busy host. Late sends make latencies longer, never shorter, so a window that
 passes would also pass on an idle host, and limits are slightly too low."""
 
 
@@ -117,7 +117,7 @@ class TenantWindow:
 
     @property
     def disturbed(self) -> bool:
-        """Whether other processes, not the client, made it invalid."""
+        """Whether other processes, not the client, made the window invalid."""
         held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
         others, _ = other_load(self)
         by_others = others > ON_IDLE_HOST.other_load or self.slowed > ON_IDLE_HOST.slowed
@@ -125,7 +125,7 @@ class TenantWindow:
 
     @property
     def host_is_busy(self) -> bool:
-        """Whether it is invalid because other processes exceed every tolerance."""
+        """Whether the window is invalid because other processes exceed every tolerance."""
         others, _ = other_load(self)
         return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 
@@ -152,7 +152,7 @@ def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, st
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
-    """The counted requests of a tenant: due in [settle_s, elapsed - grace_s)."""
+    """Return the counted requests of a tenant: intended in [settle_s, elapsed - grace_s)."""
     first_ns = seen.start_ns + round(settle_s * 1e9)
     return seen.requests[tenant].between(first_ns, seen.now_ns - round(grace_s * 1e9))
 
@@ -170,15 +170,14 @@ def judge(
     slowed: float = 1.0,
     tolerance: Tolerance = ON_IDLE_HOST,
 ) -> TenantWindow:
-    """The verdict on the counted requests of one tenant, with one-sided `confidence`.
+    """Return the verdict on the counted requests of one tenant, with one-sided `confidence`.
 
-    `similar` windows, each with its weight, help to tell how late requests cluster. `slowed` is how
-    many times slower than usual the busy server was for a while (`peak.slowed`).
-
+    `similar` windows, each with its weight, help to estimate how late requests cluster. `slowed` is
+    the temporary slowdown of the busy server relative to its usual speed (`peak.slowed`).
     `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
     """
     part = counted(seen, tenant, settle_s, grace_s)
-    # What was not sent is nothing that the server could be late with.
+    # The server cannot be late with requests that were not sent.
     due = part.latency_ms(seen.now_ns)[part.status != Status.UNSENT]
     late = stats.exceedances(due, sla.latency_ms)
     weights, windows = zip((1.0, late), *similar, strict=True)
@@ -188,14 +187,14 @@ def judge(
     growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
     if seen.queue_ms and _queue_rises(seen.queue_ms[tenant], settle_s, sla):
         growing = True
-    # A tenant that came in bursts, since its client was late, makes the others late as well.
+    # A late client sends bursts of one tenant, which also delay the other tenants.
     lags_ms = [
         stats.percentile(counted(seen, i, settle_s, grace_s).send_lag_ms(seen.now_ns), 99)
         for i in range(len(seen.requests))
     ]
     latest_ms = np.nanmax([0.0, *lags_ms])
     late_client = latest_ms > tolerance.lag_ms(sla.latency_ms)
-    # Whoever comes later is answered later: on time it would have been within the SLA all the more.
+    # A late send delays the response: with a punctual send, the latency would be even shorter.
     within = share.value <= sla.allowed and max(seen.client_cpu) < BUSY_CPU
     found = _Findings(
         offered_rps=rate_rps,
@@ -296,7 +295,7 @@ class _Findings:
 
 
 def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
-    """The first rule that applies, and its reason; the order of the rules matters."""
+    """Return the first rule that applies, and its reason; the order of the rules matters."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
     client, (others, used) = found.client_cpu, found.other_load
@@ -309,18 +308,18 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     invalid, fails = Verdict.INVALID, Verdict.FAIL
     rules = (
         (found.offered_rps == 0, Verdict.PASS, "idle"),
-        # What disturbs the measurement comes before what it would say of the server.
+        # Disturbances of the measurement come before statements about the server.
         (client > CLIENT_CPU, invalid, f"the client used {client:.0%} of its core"),
         (others > found.tolerance.other_load, invalid, used),
-        # Late sends alone could explain late answers, unless the server is late beyond doubt.
+        # Late sends alone could explain late responses, unless the server is certainly late.
         (found.lag_is_too_long, invalid, lag),
-        # Too many are late as it is: that some were not sent spared the server work.
+        # There are already too many late requests, although the unsent ones spared the server work.
         (share.low > sla.allowed, fails, f"{share.value:.1%} over {sla.latency_ms:g} ms"),
-        # What was not sent was not answered either, and that is not the server's doing.
+        # Unsent requests have no response either, which is not the fault of the server.
         (sent < SENT, invalid, f"the client sent {sent:.1%} of the requests"),
         (answered < ANSWERED, fails, f"answered {answered:.1%} of the requests"),
         (found.growing, fails, "the backlog grows"),
-        # Few requests may fail a window, but not pass it.
+        # Few requests are enough to fail a window, but not to pass it.
         (n < fewest, Verdict.UNDECIDED, f"{n} requests, p{sla.percentile:g} needs {fewest}"),
         (share.high <= sla.allowed, Verdict.PASS, "within the SLA"),
     )
@@ -338,15 +337,15 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
 def _overloaded(
     part: Requests, seen: Observation, sla: Sla, confidence: float, dispersion: float
 ) -> bool:
-    """Whether the server is certainly late, although the client is late, too.
+    """Return whether the server is certainly late, although the client is late, too.
 
-    With the many requests of an overload in flight, sends get late as well. Taken off every latency
-    is twice the longest send lag of any tenant: what comes later is answered later by about as
-    much, and what kept the client from sending may have kept it from taking the answer. The rest
-    must be over twice the SLA, more often than the SLA allows.
+    In an overload, many requests are in flight, which also delays sends. Therefore twice the
+    longest send lag of any tenant is subtracted from every latency: once for the late send, and
+    once because the client may have read the response late. The rest must exceed twice the SLA,
+    more often than the SLA allows.
     """
     lags_ms = (requests.send_lag_ms(seen.now_ns).max(initial=0) for requests in seen.requests)
-    # A time-out takes its time, too; only refusals and errors never come.
+    # A time-out also has a duration; only refusals and errors never end.
     ended_ms = (part.done_ns - part.intended_ns) / MS
     latency_ms = np.where(part.status == Status.TIMEOUT, ended_ms, part.latency_ms(seen.now_ns))[
         part.status != Status.UNSENT
@@ -358,11 +357,11 @@ def _overloaded(
 
 
 def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
-    """Growth of the requests in flight (1/s), and whether the server falls behind.
+    """Return the growth of the requests in flight (1/s), and whether the server falls behind.
 
     It falls behind if the growth is significant and the queue grew by at least half an SLA while
-    requests counted (`part`); queues near their limit vary by less. A request is in flight if it
-    was due before, in the `whole` window, and has no response.
+    requests counted (`part`); queues near their limit vary by less. A request is in flight if its
+    intended send time has passed, in the `whole` window, and it has no response.
     """
     if len(part) < 20:
         return 0.0, False

@@ -18,9 +18,9 @@ from perseus.traffic.arrivals import Arrivals
 class VirtualQueue:
     """A single server with one queue for all tenants; one entry per tenant.
 
-    `work_s` holds service times, from which those of requests are drawn, and `slowness` is a factor
-    on all of them. `spare_s` is the time that the SLA leaves for waiting or, where `observed` says
-    that the work was read off the real requests, for waiting and work.
+    Service times of requests are drawn from `work_s` and multiplied by `slowness`. `spare_s` is the
+    time that the SLA leaves for waiting, or for waiting and service if `observed` says that the
+    service times were inferred from the real requests.
     """
 
     work_s: tuple[Floats, ...]
@@ -30,7 +30,8 @@ class VirtualQueue:
 
     @classmethod
     def of(cls, unloaded_ms: Sequence[Floats], limits_ms: Sequence[float]) -> VirtualQueue:
-        """A queue whose service times are the latencies without load; the SLAs are `limits_ms`."""
+        """Return a queue whose service times are the latencies without load; the SLAs are
+        `limits_ms`."""
         return cls(
             work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
             spare_s=tuple(
@@ -97,8 +98,8 @@ class Drawn:
 class LongRun:
     """A virtual queue with one request per second in total, to find its steady state.
 
-    At another rate the same requests come at another pace: so the share of late ones is a smooth
-    function of the rate, and is soon found for many rates.
+    For another rate, the same requests arrive at another pace. The share of late requests is then a
+    smooth function of the rate, and is quickly computed for many rates.
     """
 
     queue: VirtualQueue
@@ -124,13 +125,13 @@ class LongRun:
 
     def late_share(self, tenant: int, rate_rps: float) -> float:
         """The exceedance of a tenant at this total rate in requests/s."""
-        # In units of the mean time between arrivals, of which work is then so many times more.
+        # The unit is the mean time between arrivals, so service times are multiplied by the rate.
         (spent,) = self.queue.slowed(rate_rps).spent_s(self.drawn, tenant)
         late = np.count_nonzero(spent > rate_rps * self.queue.spare_s[tenant])
         return late / len(spent) if len(spent) else 0.0
 
 
-@lru_cache(maxsize=32)  # of two tenants; every estimate of a search asks for the same ones
+@lru_cache(maxsize=32)  # for two tenants; every estimate of a search needs the same values
 def _times_s(arrivals: Arrivals, share: float, requests: int, run: int, tenant: int) -> Floats:
     times_s = arrivals.times_s(share, requests, np.random.default_rng([run, tenant]))
     times_s.flags.writeable = False

@@ -23,7 +23,7 @@ class Phase(StrEnum):
 
 
 ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT, Phase.CERTIFY)
-"""Phases whose rates are a point of the load line, so that their windows bear on its limit."""
+"""Phases whose rates are on the load line, so that their windows are evidence of its limit."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,8 @@ class WindowPlan:
     """A planned window: a rate per tenant, and the times of its looks.
 
     A closed loop has no rates, but a number `in_flight` of requests of each tenant. Requests
-    that are due in the first `settle_s` do not count. The window ends at one of `looks_s`,
-    seconds since its start, and at the last of them in any case. A window is valid within its
-    `tolerance`.
+    intended in the first `settle_s` do not count. The window ends at one of `looks_s`, seconds
+    since its start, and at the last of them in any case. A window is valid within its `tolerance`.
     """
 
     phase: Phase
@@ -49,9 +48,9 @@ class WindowPlan:
 class Window:
     """A judged window.
 
-    `phase` is what it is for: a Phase in a search, a word of its own in another experiment.
-    `scale` is its point of the load line, NaN where it is not on the line; in a sweep of
-    concurrencies it is the requests in flight.
+    `phase` is its purpose: a Phase in a search, another word in other experiments. `scale` is its
+    load factor, NaN if the window is not on the load line; in a sweep of concurrencies it is the
+    number of requests in flight.
     """
 
     phase: str
@@ -63,14 +62,14 @@ class Window:
 
     @property
     def on_the_line(self) -> bool:
-        """Whether it is evidence about the limit of the load line."""
+        """Whether the window is evidence of the limit of the load line."""
         return self.phase in ON_THE_LINE
 
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of its tenants, since each must keep its SLA.
 
-        One that fails it decides, even if the client of another made its part invalid.
+        A failed tenant decides, even if the client made the part of another tenant invalid.
         """
         found = {tenant.verdict for tenant in self.tenants}
         order = (Verdict.FAIL, Verdict.INVALID, Verdict.UNDECIDED)
@@ -93,7 +92,7 @@ class Window:
 
     @property
     def passes_roughly(self) -> bool:
-        """Whether a higher load may be tried: an undecided window counts by its observed
+        """Whether the search may try a higher load: an undecided window counts by its observed
         percentile."""
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]

@@ -111,7 +111,7 @@ def test_before_a_search_is_told_where_it_begins_which_is_no_limit():
     lenient = [Sla(latency_ms=1000.0)] * 2
     text = begins_too_slow("quick", lenient, [0.5, 0.0], names, alone_ms)
     assert text.startswith(
-        "a begins at 0.5 requests/s: quick certifies p95 from 1.3 requests/s on, "
+        "a starts at 0.5 requests/s: quick certifies p95 from 1.3 requests/s on, "
     )
     assert "up to" not in text and "idle" not in text
     assert begins_too_slow("quick", lenient, [1.4, 0.0], names, alone_ms) == ""

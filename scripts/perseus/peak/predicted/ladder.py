@@ -23,19 +23,19 @@ from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 20_000
-"""Requests of a long run of the queue; its limit scatters by about 1 %, less than the error of a
-measurement."""
+"""Number of requests of a long run of the queue; its limit varies by about 1 %, less than the
+error of a measurement."""
 
 
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
-"""Precision for processor sharing: the limit to 1 %."""
+"""Precision for processor sharing, which finds the limit to 1 %."""
 
 OF_EACH = 50
-"""Requests of each tenant in it, at least: of fewer it is not told how many are late."""
+"""Least number of requests of each tenant in a run; with fewer, the exceedance is too uncertain."""
 
 
 class LadderStep(StrEnum):
-    """The prediction models, from the simplest on."""
+    """The prediction models, the simplest one first."""
 
     UTILISATION = "B0"
     SHARES = "B1"
@@ -59,7 +59,7 @@ class LadderStep(StrEnum):
 class Shared:
     """Tenants of a shared server, and their shares of their dedicated peaks, which add up to 1.
 
-    `arrivals` is None where it is not known how requests come.
+    `arrivals` is None if the arrival process is unknown.
     """
 
     solos: tuple[Solo, ...]
@@ -99,9 +99,9 @@ class Shared:
         return self.of_slowed_queue(np.ones(len(self.solos)))
 
     def of_slowed_queue(self, slowdowns: Floats) -> float:
-        """The same with service times that are longer by these factors; shape (tenants,).
+        """Return the same with service times that are longer by these factors; shape (tenants,).
 
-        NaN where that, or any of the work, is not known, and where a tenant hardly comes.
+        NaN if a factor or a service time is unknown, or if a tenant has too few requests.
         """
         if not (self._can_be_simulated and np.all(np.isfinite(slowdowns))):
             return np.nan
@@ -112,7 +112,7 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """A cache of these limits, which are needed repeatedly."""
+        """Return a cache of these limits, which are needed repeatedly."""
         return {}
 
     @property
@@ -154,7 +154,9 @@ class Shared:
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
         driven_out = np.minimum(memory[None, :] / memory[:, None], 1)
-        np.fill_diagonal(driven_out, 0)  # after one of its own it finds what it left
+        np.fill_diagonal(
+            driven_out, 0
+        )  # after a request of the same tenant, the caches hold its data
         part: Floats = driven_out @ (rates / rates.sum())
         return part
 
@@ -163,8 +165,8 @@ class Shared:
 class Known:
     """A mix whose sharing ratio was measured.
 
-    `noise` is the standard deviation of the ratio's logarithm by its own interval, 0 where it is
-    known exactly.
+    `noise` is the standard deviation of the ratio's logarithm from its interval, 0 if the ratio is
+    exact.
     """
 
     shared: Shared
@@ -173,7 +175,7 @@ class Known:
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
-    """The sharing ratio by one model, given other mixes; NaN if they do not suffice."""
+    """Return the sharing ratio by one model, given other mixes; NaN if there are too few."""
     return _OF_STEP[step](shared, known)
 
 
@@ -192,8 +194,11 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """The queue with longer service times after a request of another tenant that evicts the data
-    of the tenant from the caches; calibrated beside a copy."""
+    """Return the limit of the queue with longer service times after a request of another tenant
+    that evicts the tenant's data from the caches.
+
+    The factor is calibrated with two copies of a model on a server.
+    """
     return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
 
 
@@ -207,17 +212,17 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
-    """The share by which each tenant's requests take longer after those of a copy; shape
+    """Return the relative increase of each tenant's service times after requests of a copy; shape
     (tenants,).
 
-    As measured, not at all where copies share better than the queue, else the mean of all models
-    that were; NaN without any.
+    It follows from the measured mix of copies, and is 0 if copies share better than the queue
+    predicts. For a model without such a mix, it is the mean of the other models; NaN without any.
     """
     excess: dict[str, list[float]] = {}
     for each in known:
         if each.shared.is_of_copies and len(each.shared.solos) > 1:
             (model,) = each.shared.models
-            # A limit falls about as a request takes longer.
+            # A limit is about proportional to 1 / service time.
             longer = max(each.shared.of_queue / each.ratio - 1, 0.0)
             excess.setdefault(model, []).append(longer / float(each.shared.after_others.mean()))
     mean = {model: float(np.mean(values)) for model, values in excess.items()}

@@ -14,13 +14,13 @@ from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.stats import Floats, Interval
 
 FEWEST = 4
-"""Measured mixes from which on the error of a prediction is stated: three degrees of freedom."""
+"""Least number of measured mixes for the error of a prediction: three degrees of freedom."""
 
 CONFIDENCE = 0.9
 """Confidence of the interval of a prediction: one mix in ten may be outside."""
 
 UPPER = (1 + CONFIDENCE) / 2
-"""The level of its upper end."""
+"""Level of the upper end of that interval."""
 
 
 class Out(StrEnum):
@@ -42,10 +42,10 @@ class Error:
 def errors(
     step: LadderStep, out: Out, server: str, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[Error]:
-    """Errors for every mix of different models; `known` is by server.
+    """Yield errors for every mix of different models; `known` is by server.
 
-    One that a step cannot predict from what is left has the error NaN. Without a model there is one
-    error for each model of the mix.
+    The error is NaN if a prediction model cannot predict the mix from the remaining data. If a
+    model is left out, there is one error for each model of the mix.
     """
     for each in known[server]:
         if not each.shared.is_of_copies:
@@ -69,12 +69,13 @@ def _left(
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The error of a model on a server, from n measured mixes that were left out in turn.
+    """The error of a prediction model on a server, from n measured mixes that were left out in
+    turn.
 
-    `bias` and `deviation` are of log(measured / predicted): a step that is always off by the same
-    is put right by it. `noise` is how far measured ratios are off themselves: a few that were
-    measured in the same quarter of an hour may scatter by less. `missed` more mixes carried
-    nothing, which no step says: that many of all predictions are off by more than any interval.
+    `bias` and `deviation` are of log(measured / predicted); the bias corrects later predictions.
+    `noise` is the error of the measured ratios: the scatter of a few mixes that were measured
+    within a quarter of an hour may underestimate it. `missed` more mixes carried nothing, which no
+    prediction model covers: this many predictions are outside of any interval.
     """
 
     step: LadderStep
@@ -98,8 +99,8 @@ class Accuracy:
 
     @property
     def _upper(self) -> float:
-        """The quantile of the errors, so that CONFIDENCE of all mixes, including those without a
-        limit, lie within."""
+        """Return the quantile of the errors at which CONFIDENCE of all mixes, including those
+        without a limit, lie within the interval."""
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
@@ -133,22 +134,23 @@ def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
 def of_steps_for(
     shared: Shared, known: Sequence[Known], errors_of: Mapping[LadderStep, Floats]
 ) -> dict[LadderStep, Floats]:
-    """Errors of the models that can predict this mix."""
+    """Return the errors of the prediction models that can predict this mix."""
     return {
         step: off for step, off in errors_of.items() if np.isfinite(predicted(step, shared, known))
     }
 
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
-    """The model whose errors scatter least, the simplest of equals; None as `why_none` says.
+    """Return the prediction model whose errors scatter least, the simplest of equal ones; None for
+    the reason in `why_none`.
 
-    `noise` is that of the mixes whose errors these are (`noise_of`), and `missed` how many others
-    carried nothing. A step that is chosen for its errors has smaller ones among them than it will
-    have. So each mix tells how far that step is off which the others would have chosen, and put
-    right by theirs.
+    `noise` is that of the mixes with these errors (`noise_of`), and `missed` the number of other
+    mixes that carried nothing. Selecting a model by its errors makes these errors too small.
+    Therefore the accuracy comes from errors that each mix has with the model, and the bias, that
+    all other mixes select.
     """
     with np.errstate(divide="ignore"):
-        logs = -np.log1p(np.array(list(errors_of.values())))  # (steps, mixes)
+        logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)
     logs[~np.isfinite(logs)] = np.nan
     enough = np.flatnonzero(np.isfinite(logs).sum(axis=1) >= FEWEST)
     if not len(enough) or np.isnan(noise):
@@ -165,7 +167,7 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
 
 
 def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
-    """Why `best` returns None for these measured mixes, which are described by `what`."""
+    """Say why `best` returns None for these measured mixes, which `what` describes."""
     if mixes < FEWEST:
         return f"{mixes} {what} were measured, copies not counted; {FEWEST} are needed"
     if np.isnan(noise):
@@ -174,7 +176,7 @@ def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
 
 
 def _scatter(logs: Floats) -> Floats:
-    """Half of the interval of the next error, on a logarithmic scale, from the known errors
+    """Return half of the interval of the next error, on a logarithmic scale, from the known errors
     along the last axis (at least two)."""
     n = np.isfinite(logs).sum(axis=-1)
     about = logs - np.nanmean(logs, axis=-1, keepdims=True)
@@ -184,8 +186,8 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """For each mix, the error of the model that is best for the other mixes, minus its mean
-    error; `logs` has a row per model."""
+    """Return, for each mix, the error of the model that is best for the other mixes, minus that
+    model's mean error for them; `logs` has a row per model."""
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
     chosen = np.argmin(_scatter(others), axis=0)
@@ -194,8 +196,10 @@ def _off_without_each(logs: Floats) -> Floats:
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """Noise of a measured ratio of different models; NaN without one. Intervals with an open end
-    are left out."""
+    """Return the noise of a measured ratio of different models; NaN without one.
+
+    Intervals with an open end are left out.
+    """
     of_each = [
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)
     ]

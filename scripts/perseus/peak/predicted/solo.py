@@ -34,10 +34,10 @@ class FoundAlone(Protocol):
 class Solo:
     """A tenant alone: its dedicated peak, and its service times.
 
-    `busy_rps` is the saturated throughput, and `work_s`, shape (n,), are the service times: the
-    times between responses. NaN and none where that was not seen. `away_s` is what a request
-    takes beside waiting and work, `memory_bytes` how much memory an inference touches, NaN where
-    the network is not known.
+    `busy_rps` is the saturated throughput, NaN if unknown. `work_s`, shape (n,), are the service
+    times, measured as the times between responses; empty if unknown. `away_s` is the part of the
+    latency without waiting and service. `memory_bytes` is the memory that an inference accesses,
+    NaN if the network is unknown.
     """
 
     model: str
@@ -83,9 +83,9 @@ class SawSpeeds(Protocol):
 
 
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
-    """Usual saturated throughput of a tenant alone; NaN if it was not measured.
+    """Return the usual saturated throughput of a tenant alone; NaN if it was not measured.
 
-    The median of all looks: one that a burst on the host met does not decide.
+    It is the median of all probes, so that a burst on the host during one probe does not matter.
     """
     seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
     known = seen[np.isfinite(seen)]
@@ -93,21 +93,22 @@ def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:
-    """Speed of a server relative to the dedicated cells, from the saturation probes of a tenant;
-    1 if unknown."""
+    """Return the speed of a server relative to the dedicated cells, from the saturation probes of a
+    tenant; 1 if unknown."""
     change = now_rps / alone_rps
     return change if np.isfinite(change) else 1.0
 
 
 def limit_change(speed_change: float, utilisation: float) -> float:
-    """Factor of the limit if the speed of the server changes by a factor and the SLA stays;
-    `utilisation` is limit / saturated throughput.
+    """Return the factor of the limit if the speed of the server changes by a factor and the SLA
+    remains.
 
-    A limit lies a constant below what the busy server answers (M/M/1: by ln 20 / SLA where p95
-    is bound), so that by small changes it changes by the power 1 / utilisation; by large ones
-    such a power stays above 0. In proportion where it lies above that, as of batches, or is not
-    known. Below MIN_UTILISATION, where the SLA is hardly two service times, limits do not
-    follow a power law, and errors of the measured speed would be amplified.
+    `utilisation` is limit / saturated throughput. The distance between a limit and the saturated
+    throughput is constant (M/M/1: ln 20 / SLA if the SLA binds the p95). For small changes, the
+    limit therefore changes by the power 1 / utilisation; for large changes, such a power stays
+    above 0. The limit is proportional to the speed if the utilisation exceeds 1, for example with
+    batches, or is unknown. Below MIN_UTILISATION, where the SLA is hardly two service times, limits
+    follow no power law, and errors of the measured speed would be amplified.
     """
     if not utilisation < 1:
         return speed_change
