@@ -267,7 +267,7 @@ def predicted(record: Plain) -> Plain:
         | NO_SERVER
         | {
             "outcome": "predicted",
-            "reason": "not measured: B4 predicts it within 12%, by the 6 mixes that were",
+            "reason": "not measured: B4 predicts it within 12%, from 6 measured mixes",
             "speeds_rps": {},
             "requests": 0,
             "measured_s": 0.0,

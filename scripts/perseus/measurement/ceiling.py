@@ -1,9 +1,9 @@
 """Measure the client's ceiling: the highest rate that it sends on schedule to a null model
 (docs/explanation/load.md).
 
-The null model answers at once, so that what gives out first is the client or the path. Closed loop
-tells what they can carry at all; the ceiling is the highest open-loop rate at which a window is
-still valid by the rules of every measurement, with the arrivals and the protocol of the study.
+The null model does no work, so the client or the network path is the limit. A closed loop measures
+their largest throughput. The ceiling is the highest open-loop rate at which a window is valid by
+the rules of every measurement, with the arrivals and the protocol of the study.
 """
 
 from __future__ import annotations
@@ -47,12 +47,15 @@ MODEL, CLASSES = "null", 1000
 CONCURRENCIES = (1, 4, 16)
 CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
-"""Shares of the closed-loop rate that may be tried as open-loop rates, downwards to 5.7 %."""
+"""Open-loop rates to try, as shares of the closed-loop rate, downwards to 5.7 %."""
 ATTEMPTS = 2
 MAX_OTHER_CPU_SHARE = 2 * ON_IDLE_HOST.other_load
-"""Share of all cores: in a closed loop, the network work of the kernel may be a tenth of them."""
-PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
-GRACE_S = 0.1  # the null model answers at once
+"""Largest share of all cores that other processes may use: in a closed loop, the kernel's
+network work may take a tenth of them."""
+PATIENCE_S = (
+    2.0  # time to wait for responses after a window: here the path is the limit, not an SLA
+)
+GRACE_S = 0.1  # the null model does no work
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """The shortest SLA of these models, which bounds the send lag."""
+    """Return the shortest SLA of these models, which bounds the send lag."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -108,7 +111,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Open:
-    """The result of an open-loop window; `valid` means the same as in a measurement."""
+    """The result of an open-loop window; `valid` is as in a measurement."""
 
     rate_rps: float
     send_lag_p99_ms: float
@@ -127,8 +130,8 @@ def measure(
 ) -> None:
     """Measure the ceiling of each request shape, and write them to a file.
 
-    `shapes` names their models, `trace` is the file of the study's arrivals, if they come from one.
-    Raises ServerError, ClientError, TraceError, TooFewCoresError and LockError.
+    `shapes` has the models of each shape. `trace` is the file of the study's arrivals, if they are
+    a trace. Raises ServerError, ClientError, TraceError, TooFewCoresError and LockError.
     """
     process = arrivals(task.arrivals, task.trace, trace)
     server_cores, client_cores = _cores(task)
@@ -210,7 +213,7 @@ def _request_bytes(shape: Shape) -> int:
 
 
 class _Bench:
-    """One shape of request on a running null model."""
+    """One request shape on a running null model."""
 
     def __init__(
         self,
@@ -230,7 +233,7 @@ class _Bench:
     def run(
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
-        """Run closed loops and open-loop windows; return them with the disturbances by other
+        """Run closed loops and open-loop windows; return the results with the disturbances by other
         processes."""
         name = f"{self._shape.sizes}, {self._shape.request_batch_size} in a request"
         with ExitStack() as stack:
@@ -267,7 +270,7 @@ class _Bench:
         return closed, tried, disturbed
 
     def _closed_loop(self, client: Client, concurrency: int) -> Closed:
-        """Run a closed loop, again if other processes disturbed it."""
+        """Run a closed loop; repeat it if other processes disturbed it."""
         cores = [*self._server_cores, *self._client_cores]
         for _ in range(ATTEMPTS):
             before = read_cpu(cores, os.getpid())
@@ -279,7 +282,7 @@ class _Bench:
 
 
 def closed_loop(client: Client, concurrency: int) -> Closed:
-    """Throughput after the settling time, and CPU time of the client per response."""
+    """Return the throughput after settling, and the CPU time of the client per response."""
     start_ns = time.monotonic_ns()
     client.start_closed(start_ns, CLOSED_S, concurrency)
     time.sleep(SETTLE_S)
@@ -316,7 +319,7 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
     """Try rates downwards; the first valid one is the ceiling.
 
-    They are SHARES of `fastest_rps`: bracketed from above in steps that double, then bisected.
+    The rates are SHARES of `fastest_rps`: bracketed from above in steps that double, then bisected.
     """
     tried: list[Open] = []
 

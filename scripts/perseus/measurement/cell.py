@@ -27,13 +27,14 @@ class BlockedError(Exception):
 class Inputs:
     """The files that a cell is measured from.
 
-    `repository` is None where the server has all models already; `references` are by tenant, of
-    the others; `dedicated_records` have those of all cells that measured one of the tenants alone
-    on the same server, none for a dedicated cell; `earlier_records` are of those that decide on its
-    mix; `trace` is of the study's arrivals, `files` are what the experiment itself reads, in the
-    order of its run's. Of a mix that may be predicted, `copies_records` are of cells that measured
-    one of the models beside copies of itself, `copies_dedicated_records` of the copies alone, and
-    `checks` of the models' exports.
+    `repository` is None if the server already has all models. `references` are the reference
+    responses of the deployed models, by tenant. `dedicated_records` are the records of all cells
+    that measured one of the tenants alone on the same server; none for a dedicated cell.
+    `earlier_records` are the records of the cells that determine its mix. `trace` is the trace of
+    the study's arrivals. `files` are the files that the experiment itself reads, in the order of
+    its run. For a mix that may be predicted, `copies_records` are the records of cells with several
+    copies of one of the models, `copies_dedicated_records` those of a copy alone, and `checks`
+    those of the models' exports.
     """
 
     repository: Path | None
@@ -59,7 +60,7 @@ class Outputs:
 
     @classmethod
     def within(cls, folder: Path) -> Self:
-        """The files of the folder that is the cell's output."""
+        """Return the files in the folder that is the cell's output."""
         return cls(*(folder / name for name in RAW))
 
 
@@ -74,7 +75,7 @@ class RawResults:
     windows: list[dict[str, Any]] = field(default_factory=list)
     """The rows of windows.parquet."""
     client_realtime: bool | None = None
-    """Whether the clients ran before ordinary processes (SCHED_RR); None if none ran."""
+    """Whether the clients ran before ordinary processes (SCHED_RR); None if no client ran."""
 
     def add_errors(self, of_tenants: Mapping[str, Mapping[str, str]]) -> None:
         for tenant, errors in of_tenants.items():
@@ -83,9 +84,10 @@ class RawResults:
 
 @dataclass(frozen=True)
 class CellUnderTest:
-    """A cell that is being measured; `say` takes progress messages, `on_progress` takes figures.
+    """A cell that is being measured.
 
-    `server_log` is that of the server started last; `attempt` counts from 1.
+    `say` takes progress messages, `on_progress` takes numbers. `server_log` is the log of the
+    latest server; `attempt` counts from 1.
     """
 
     task: MeasureTask
@@ -115,7 +117,7 @@ class CellUnderTest:
     ) -> None:
         """Report the progress after a window; `text` describes the window, `server` is running
         if given."""
-        # Nobody else has the tokens of a server that wants some.
+        # Readers of the progress do not have the tokens of a server that requires some.
         url = server.metrics_url if server and not server.access.headers else None
         rows = self.raw.windows
         self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left, text))
@@ -125,7 +127,7 @@ class CellUnderTest:
 class Findings:
     """The keys of record.json that an experiment adds, and the window whose power is recorded.
 
-    `watched_window` is the number of a window in windows.parquet; -1 if the cell has no such
+    `watched_window` is the number of that window in windows.parquet; -1 if the cell has no such
     window.
     """
 

@@ -1,4 +1,4 @@
-"""The clients of a cell: how each tenant's requests reach the server, and the load they offer."""
+"""The clients of a cell: the routes of each tenant's requests to the server, and their load."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perseus.traffic.route import Route
 
 @contextmanager
 def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
-    """How each tenant's requests reach the server while the context is open."""
+    """Yield the route of each tenant's requests to the server while the context is open."""
     timeout_s = max(5.0, 20 * longest_sla_s([tenant.settings.sla for tenant in tenants]))
     with ExitStack() as stack:
         yield {tenant.name: stack.enter_context(tenant.load_route(timeout_s)) for tenant in tenants}
@@ -33,9 +33,9 @@ def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
 def under_load(
     cell: CellUnderTest, server: RunningServer, routes: Mapping[str, Route]
 ) -> Iterator[LiveSystem]:
-    """The server with the clients of all tenants, in their order.
+    """Yield the server with the clients of all tenants, in their order.
 
-    Raises ServerError when the server has died, ClientError when a client does not start.
+    Raises ServerError if the server has died, ClientError if a client does not start.
     """
     task = cell.task
     processes = processes_each(task.client.processes, cell.client_cores, len(routes))

@@ -1,8 +1,8 @@
-"""The precision in which a runtime really computes, which may differ from the configuration.
+"""The precision in which a runtime computes, which may differ from the configuration.
 
 If the CPU has instructions for bf16, OpenVINO computes an fp32 network in bf16 by default. If it
-has none, OpenVINO computes a bf16 network in fp32. Our backend asks the compiled network. ONNX
-Runtime and PyTorch compute in the types of the file.
+has none, OpenVINO computes a bf16 network in fp32. Perseus's backend asks the compiled network.
+ONNX Runtime and PyTorch compute in the types of the file.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasuredTenant
 
 WEIGHTS = ("int8",)
-"""Precisions that are in the file; a runtime says what it computes the rest in."""
+"""Precisions that the file contains; for other precisions, the runtime reports the precision."""
 
 
 def computed_precisions(
     server: RunningServer, tenants: Sequence[TenantUnderTest]
 ) -> dict[str, str | None]:
-    """By tenant, the precision that the backend reports, else the configured one; None if only
-    the server knows."""
+    """Return, by tenant, the precision that the backend reports, or else the configured one; None
+    if only the server knows."""
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
         told = scraper.read(told_precisions) or {}
     return {tenant.name: _of(tenant.settings, tenant.model, told) for tenant in tenants}

@@ -13,9 +13,10 @@ from perseus.traffic.client import Result
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """CPU time per answered request, in milliseconds: of a tenant's client, for its own requests,
-    and of the server, for those of all tenants. None where it is not known, or nothing was
-    answered.
+    """CPU time per answered request, in milliseconds.
+
+    For a tenant's client, per request of the tenant; for the server, per request of any tenant.
+    None if the time is unknown, or if no request was answered.
     """
 
     client_cpu_ms: float | None
@@ -23,9 +24,10 @@ class CpuTimes:
 
 
 def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes, ...]:
-    """CPU times of each tenant, from the CPU time of the server and the results of the clients.
+    """Return the CPU times of each tenant, from the CPU time of the server and the results of the
+    clients.
 
-    A window begins and ends with an idle server, so that all its work is of these requests.
+    A window begins and ends with an idle server, so all CPU time belongs to its requests.
     """
     answered = [int(np.sum(result.requests.answered)) for result in results]
     of_server = _each_ms(server_cpu_s, sum(answered))

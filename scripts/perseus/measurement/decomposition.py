@@ -14,7 +14,7 @@ from perseus.traffic.requests import MS, Requests
 class Decomposition:
     """Parts of the mean latency of a tenant's answered requests in one window, in milliseconds.
 
-    The first four are Triton's own counters; `client_ms` is the rest: network and client.
+    The first four parts come from Triton's counters; `client_ms` is the rest: network and client.
     """
 
     queue_ms: float
@@ -27,12 +27,12 @@ class Decomposition:
 def decompose(
     before: ServerTimes | None, after: ServerTimes | None, requests: Requests
 ) -> Decomposition:
-    """Mean milliseconds per request between two readings.
+    """Return mean milliseconds per request between two readings; NaN if unknown.
 
-    NaN when the server offers no statistics, when nothing was served, when the server also worked
-    on requests that the client has no answer of (cancelled at the end of the window, or given up at
-    their deadline), so that its figures and the client's are not of the same requests, when the
-    model was loaded anew in between, and when its counters tell of more time than passed.
+    The parts are unknown if the server offers no statistics, or if no request was answered. They
+    are also unknown if the server executed requests without a response (cancelled at the end of the
+    window, or timed out): its counters and the client then refer to different requests. The same
+    holds if the model was loaded again in between, or if the counters exceed the elapsed time.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

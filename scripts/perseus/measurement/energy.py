@@ -17,10 +17,10 @@ Windows = Sequence[Mapping[str, Any]]
 
 
 def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Mean power of all GPUs of a server during the counted part of a window, in W.
+    """Return the mean power of all GPUs of a server during the counted part of a window, in W.
 
-    monitor: a monitor.parquet. windows: rows of windows.parquet. window: one of them, or -1.
-    None when there is no such window, no GPU, or not one sample before and one after the window.
+    monitor: a monitor.parquet. windows: rows of windows.parquet. window: number of the window, or
+    -1. None without such a window or GPU, or without a sample before and after the window.
     """
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
@@ -33,8 +33,8 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Mean power of the host's processors and memory in a window; None if the host does not
-    report it."""
+    """Return the mean power of the host's processors and memory in a window; None if the host does
+    not report it."""
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
         return None
@@ -43,7 +43,7 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def _ends_ns(windows: Windows, window: int) -> Floats | None:
-    """Begin and end of the counted part of a window."""
+    """Return the begin and the end of the counted part of a window."""
     row = next((row for row in windows if row["window"] == window), None)
     if row is None or not row["elapsed_s"] > row["settle_s"]:
         return None
@@ -51,17 +51,20 @@ def _ends_ns(windows: Windows, window: int) -> Floats | None:
 
 
 def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
-    """Energy of one GPU since the previous sample: by its counter, else by its power."""
+    """Return the energy of one GPU since the previous sample, from its counter or else from its
+    power."""
     times_ns, joules = _series(samples, "gpu_energy_joules")
     if len(times_ns):
         return times_ns, joules
     times_ns, watts = _series(samples, "gpu_power_watts")
     steps_s = np.diff(times_ns, prepend=times_ns[:1]) / 1e9
-    return times_ns, steps_s * (watts + np.roll(watts, 1)) / 2  # the first step has no length
+    return times_ns, steps_s * (
+        watts + np.roll(watts, 1)
+    ) / 2  # the first sample has no previous one
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Mean power between two times; None if there are no samples around them."""
+    """Return the mean power between two times; None if there are no samples around them."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None
@@ -70,7 +73,7 @@ def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
 
 
 def _series(samples: Any, metric: str) -> tuple[Floats, Floats]:
-    """(times in ns, values) of a metric, in the order of time."""
+    """Return (times in ns, values) of a metric, in the order of time."""
     rows = samples.filter(pc.equal(samples["metric"].cast("string"), metric))
     times_ns, values = rows["time_ns"].to_numpy(), rows["value"].to_numpy()
     order = np.argsort(times_ns)

@@ -1,6 +1,6 @@
 """Send the first requests to a fresh server: one of every batch size that it can form.
 
-A runtime may plan, compile or allocate when it first meets a size; no window shall pay for that
+A runtime may plan, compile or allocate for a new size; this must not happen during a window
 (docs/explanation/load.md).
 """
 
@@ -20,11 +20,10 @@ MAX_SIZES = 32
 
 
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """Latency of each tenant's very first request, in milliseconds.
+    """Return the latency of each tenant's very first request, in milliseconds.
 
-    Whom a served model has answered before is not known.
-
-    Raises ServerError when one is not answered.
+    A served model may have answered earlier requests of others. Raises ServerError if a request is
+    not answered.
     """
     return {tenant.name: _first_ms(tenant) for tenant in tenants}
 
@@ -47,8 +46,8 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
-    """Batch sizes, in images, that the server can form from requests of `request` images,
-    ascending.
+    """Return the batch sizes, in images, that the server can form from requests of `request`
+    images, ascending.
 
     If there are more than MAX_SIZES, an even selection with both ends.
     """

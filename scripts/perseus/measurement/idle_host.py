@@ -11,15 +11,14 @@ from perseus.peak.durations import PATIENCE_S
 from perseus.peak.verdict import other_load_text
 
 LOOK_S = 5.0
-"""A host that is idle for this time may be idle for a window."""
+"""A host that is idle for this time probably stays idle for a window."""
 
 
 class HostPatience:
-    """The remaining time to wait for an idle host; `say` takes a message about the other
-    processes.
+    """The remaining time to wait for an idle host; `say` takes a message about the other processes.
 
-    `root` is the common ancestor of our processes; `on_gpus` measures the work of other
-    processes on the server's GPUs, if it has any.
+    `root` is the common ancestor of the processes of the measurement; `on_gpus` measures the work
+    of other processes on the server's GPUs, if it has any.
     """
 
     def __init__(
@@ -33,8 +32,8 @@ class HostPatience:
         self._left_s = PATIENCE_S
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Wait until other processes use at most this share of the cores and GPUs; False if they
-        still do when the time is over."""
+        """Wait until other processes use at most this share of the cores and GPUs; return False if
+        they still do when the time is over."""
         is_announced = False
         while self._left_s > 0:
             self._left_s -= LOOK_S

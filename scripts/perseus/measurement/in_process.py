@@ -1,7 +1,8 @@
-"""Throughput of a network without a server: a loop plays the part of Triton for a Python backend.
+"""Measure the throughput of a network without a server: a loop replaces Triton for a Python
+backend.
 
-`python -m perseus.measurement.in_process` loads the backend's own code, so that it computes exactly
-as it does when it is served, and prints the times of its inferences.
+`python -m perseus.measurement.in_process` loads the code of the backend, so that it computes
+exactly as on a server, and prints its inference times.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ SCRIPTS: Final = Path(__file__).parents[2]
 BACKENDS: Final = SCRIPTS / "backends"
 STUB: Final = "triton_python_backend_utils"
 LOADS_S: Final = 300.0
-"""How long a network may take to load and to answer for the first time."""
+"""Longest time for a network to load and to answer for the first time."""
 
 MIN_INFERENCES: Final = 3
 
 
 class InProcessError(RuntimeError):
-    """The network did not run in process; the message says why."""
+    """The network did not run in process. The message says why."""
 
 
 def has_backend(task: MeasureTask) -> bool:
-    """Whether the networks of the cell run in a Python backend of Perseus on a CPU of this host."""
+    """Return whether the networks of the cell run in a Python backend of Perseus on a CPU of this
+    host."""
     server = task.server
     is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
     return is_ours and server.device == "cpu" and not any(tenant.steps for tenant in task.tenants)
@@ -52,8 +54,8 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Inference times of the first tenant's requests, shape (n,), n >= 3, for some seconds on these
-    cores.
+    """Return inference times of the first tenant's requests, shape (n,), n >= 3, for some seconds
+    on these cores.
 
     Raises InProcessError.
     """
@@ -65,10 +67,10 @@ def in_process_ms(
     try:
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
-        raise InProcessError(f"{tenant.name} takes minutes to answer in process") from None
+        raise InProcessError(f"{tenant.name} does not answer in process within minutes") from None
     finally:
         kill_group(process)
-    lines = log_path.read_text("utf-8", errors="replace").splitlines() or ["nothing was said"]
+    lines = log_path.read_text("utf-8", errors="replace").splitlines() or ["it printed no message"]
     if process.returncode != 0:
         raise InProcessError(f"{tenant.name} does not run in process: {lines[-1]}")
     return np.array(json.loads(lines[-1]))
@@ -102,7 +104,7 @@ class _Response:
 
 
 class _Metrics:
-    """A metric family that nobody reads."""
+    """A metric family without readers."""
 
     GAUGE = "gauge"
 
@@ -117,7 +119,7 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """A replacement of Triton's module for Python backends; a request is a dictionary of
+    """Return a replacement of Triton's module for Python backends; a request is a dictionary of
     tensors."""
     stub = ModuleType(STUB)
     for name, value in {
@@ -145,13 +147,13 @@ def _backend(runtime: str) -> Any:
 
 
 def _spec(of: pb.ModelInput) -> TensorSpec:
-    """The configuration of a tensor as the backend gets it."""
+    """Return the configuration of a tensor in the format for the backend."""
     dims = of.reshape.shape if of.HasField("reshape") else of.dims
     return TensorSpec(of.name, pb.DataType.Name(of.data_type).removeprefix("TYPE_"), tuple(dims))
 
 
 def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
-    """Inference times of random examples in milliseconds, without the first ones."""
+    """Return inference times of random examples in milliseconds, without the first ones."""
     config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
     backend = _backend(runtime)
     backend.initialize(
@@ -180,7 +182,7 @@ def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
         times_ms.append((time.monotonic_ns() - start_ns) / 1e6)
         if answer.error is not None:
             sys.exit(str(answer.error))
-        if len(times_ms) == 1:  # which plans and allocates
+        if len(times_ms) == 1:  # the first inference plans and allocates
             deadline = time.monotonic() + seconds
     backend.finalize()
     return times_ms[1:]

@@ -18,11 +18,11 @@ from perseus.serving.statistics import tenant_times
 from perseus.traffic.client import Client
 from perseus.traffic.requests import MS
 
-ALIVE_S = 0.5  # between two looks whether the server is alive
+ALIVE_S = 0.5  # between two checks whether the server is alive
 
 
 class LiveLoad:
-    """A window that began at `start_ns`; `longest_sla_s` is of its tenants."""
+    """A window that began at `start_ns`; `longest_sla_s` is the longest of its tenants."""
 
     def __init__(
         self,
@@ -75,12 +75,14 @@ class LiveLoad:
         return used / TICKS_PER_S
 
     def _read_queues(self) -> None:
-        """Mean queue time of the requests served since the last reading. Without statistics,
-        only check that the server lives."""
+        """Read the mean queue time of the requests served since the last reading.
+
+        Without statistics, only check that the server lives.
+        """
         for i, client in enumerate(self._clients):
             try:
                 new = tenant_times(self._server, client.model, client.steps, timeout_s=1.0)
-            except ServerError:  # too busy, or about to be found dead
+            except ServerError:  # too busy, or dead, which the check will show
                 return
             old = self._times[i]
             if new is None or old is None:
@@ -89,7 +91,7 @@ class LiveLoad:
                 return
             self._life.heard()
             served = new.since(old)
-            if served is None:  # the model was loaded anew: count from here on
+            if served is None:  # the model was loaded again: count from here on
                 self._times[i] = new
             elif served.requests > 0:
                 self._times[i] = new

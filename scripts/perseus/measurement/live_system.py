@@ -27,13 +27,13 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # from the decision to start a window to its start
 IDLE_S = 20.0
-"""For the server to work off its queue after a window, at least: a longer window leaves it as much
-time as it took, which is what it needs after twice the load that it carries."""
+"""Least time for the server to work off its queue after a window. A longer window gets its own
+length, which is enough after twice the load that the server carries."""
 
 
 @dataclass(frozen=True)
 class EndedWindow:
-    """Readings of a window besides its requests; `number` is that of requests.parquet."""
+    """Readings of a window besides its requests; `number` is its number in requests.parquet."""
 
     number: int
     start_ns: int
@@ -42,11 +42,12 @@ class EndedWindow:
 
 
 def failures(status: NDArray[np.uint8]) -> int:
-    """Number of failed requests if there are enough to show a broken server; else 0.
+    """Return the number of failed requests if there are enough to show a broken server; else 0.
 
-    `status` has shape (n,). A server with a full queue refuses most requests of an overload and
-    answers some: these are late requests. Triton may answer none for seconds, so that all but the
-    first are refused. One that answers nothing is broken; one that has ended is seen without this.
+    `status` has shape (n,). In an overload, a server with a full queue refuses most requests and
+    answers some: the refused ones count as late. Triton may answer none for seconds; then it
+    refuses all but the first. A server that answers nothing is broken. A server that has ended is
+    detected elsewhere.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
@@ -56,10 +57,11 @@ def failures(status: NDArray[np.uint8]) -> int:
 
 
 class LiveSystem:
-    """Offers windows of load to a running server and keeps every request.
+    """Offers windows of load to a running server and stores every request.
 
-    `longest_sla_s` is also how long answers are waited for when a window has ended; `on_gpus` tells
-    what others do on the server's GPUs, if it has some, and `say` hears for whom it waits.
+    `longest_sla_s` is also the time to wait for responses at the end of a window. `on_gpus` reports
+    the load of others on the server's GPUs, if any, and `say` takes the message for which processes
+    it waits.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class LiveSystem:
     def offer(
         self, rates_rps: Sequence[float], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """A window; raises ServerError when the server has died or answers mostly with errors."""
+        """Offer a window; raises ServerError if the server has died or mostly fails."""
         return self.offer_at(
             [
                 self.arrivals.times_s(rate, duration_s, stream)
@@ -97,8 +99,8 @@ class LiveSystem:
         )
 
     def offer_at(self, times_s: Sequence[Floats]) -> AbstractContextManager[LiveLoad]:
-        """A window with requests of each tenant at these seconds since its start, ascending; raises
-        as `offer` does."""
+        """Offer a window with requests of each tenant at these seconds since its start, ascending;
+        raises like `offer`."""
 
         def start(start_ns: int) -> None:
             for client, offsets_s in zip(self._clients, times_s, strict=True):
@@ -109,7 +111,8 @@ class LiveSystem:
     def offer_closed(
         self, in_flight: Sequence[int], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """A window with so many requests of each tenant in flight; raises as `offer` does."""
+        """Offer a window with this number of requests of each tenant in flight; raises like
+        `offer`."""
 
         def start(start_ns: int) -> None:
             for client, concurrency in zip(self._clients, in_flight, strict=True):
@@ -118,7 +121,7 @@ class LiveSystem:
         return self._window(start)
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """As of any `System`: PATIENCE_S for all calls together."""
+        """Wait as every `System` does: PATIENCE_S for all calls together."""
         return self._patience.wait_until_idle(other_load)
 
     @contextmanager
@@ -142,7 +145,7 @@ class LiveSystem:
         )
         try:
             yield load
-        except Exception:  # of an interrupted cell nothing is kept
+        except Exception:  # an interrupted cell stores nothing
             self._keep(0.0, 0.0)
             raise
         idle_s = max(IDLE_S, (time.monotonic_ns() - start_ns) / 1e9)
@@ -157,7 +160,7 @@ class LiveSystem:
         self.ended.append(EndedWindow(number, start_ns, tuple(parts), cpu))
 
     def _keep(self, patience_s: float, idle_s: float) -> tuple[int, list[Result]]:
-        """End the window, even after an error, and keep its requests under its number."""
+        """End the window, even after an error, and store its requests under its number."""
         for client in self._clients:
             client.stop(patience_s, idle_s)
         results = [client.result() for client in self._clients]

@@ -59,20 +59,20 @@ FAILURES: Final = (
     RouteError,
     TraceError,
 )
-"""Exceptions of `measure` if nothing could be measured; the message of each says why."""
+"""Exceptions of `measure` if nothing could be measured; the message says why."""
 
 ATTEMPTS: Final = 2
-"""How often a cell is measured at most, each time on a fresh server."""
+"""Largest number of attempts at a cell, each on a fresh server."""
 
 STARTS_MINUTES: Final = 30
-"""For what is not load: an image that is pulled, servers that start, answers that are checked."""
+"""Minutes for everything except load: pulling an image, starting servers, checking answers."""
 
 MIN_MINUTES: Final = 240
-"""The largest time is that of usual rates; a search of a slow model may take longer."""
+"""Factor on the usual time of load; a search of a slow model may take longer."""
 
 
 def most_minutes(task: MeasureTask) -> int:
-    """Minutes that a scheduler must allow for the job of a cell, with all attempts."""
+    """Return the minutes that a scheduler must allow for the job of a cell, with all attempts."""
     _, most_s = procedure(task.run.kind).load_s(task)
     return max(MIN_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
 
@@ -86,11 +86,12 @@ def measure(
 ) -> None:
     """Measure a cell and write its raw results; `say` and `on_progress` take its progress.
 
-    An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
-    verdict; where the trouble may pass, the cell is measured once more before. So is a setting of a
-    grid, or of tenants together, that cannot be served. Raises one of FAILURES: ServerError when
-    another server does not start twice, VerificationError when it serves wrong answers, ClientError
-    when a client dies twice, GpuError for a GPU that this machine has not.
+    An infeasible SLA, a client at its limit, or a server that dies under load is a result: the
+    record has that outcome. After a temporary failure the cell is first measured once more. The
+    failure to serve a setting of a grid, or several tenants together, is also a result. Raises one
+    of FAILURES: ServerError if another server fails to start twice, VerificationError if it serves
+    wrong answers, ClientError if a client dies twice, GpuError for a GPU that this machine does not
+    have.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -152,7 +153,7 @@ def measure(
 
 
 def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
-    """What the cell's files of recorded arrivals were read as, in words, by file and rows."""
+    """Describe the content of the cell's files of recorded arrivals, by file and rows."""
     files = dict(zip(task.run.files, inputs.files, strict=True))
     named = [(source, files[source.file]) for source in task.run.traces]
     if task.trace and inputs.trace:
@@ -170,13 +171,12 @@ class Tried:
 
 
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
-    """Measure a cell, and again after a temporary failure; the last attempt with a server
-    counts.
+    """Measure a cell, and again after a temporary failure; the last attempt with a server counts.
 
-    An attempt without a server has failed; an earlier attempt then counts. So does an estimate
-    where a later attempt has nothing but trouble: a server may change its speed, and the next
-    one die. If no attempt counts, this is the finding, or a mistake in the configuration
-    (`is_finding`), which raises one of FAILURES. A blocked cell starts no server.
+    An attempt without a server has failed; an earlier attempt then counts. An earlier attempt with
+    an estimate also counts if the later attempt has only a temporary failure without an estimate.
+    If no attempt counts, the failure is a result (`is_finding`) or a mistake in the configuration,
+    which raises one of FAILURES. A blocked cell starts no server.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -211,10 +211,10 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 
 
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
-    """Whether an error of the server is a result, not a mistake in the configuration.
+    """Return whether an error of the server is a result, not a mistake in the configuration.
 
-    It is one of a setting of a grid, or of a survey; and of tenants together of whom the cell has
-    the peaks, such as more models than its memory holds.
+    It is a result for a setting of a grid or of a survey. It is also one for several tenants if the
+    cell has their dedicated peaks: for example, the memory may not hold all models.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)
@@ -223,7 +223,7 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
 
 
 def repository_export_error(repository: Path | None) -> str:
-    """The first export error of the models of a repository; empty if there is none."""
+    """Return the first export error of the models of a repository; empty if there is none."""
     files = sorted(repository.glob("*/1/*")) if repository else []
     return next(filter(None, map(export_error, files)), "")
 
@@ -235,7 +235,7 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Findings of a cell without a server, after the attempts `before`."""
+    """Return findings of a cell without a server, after the attempts `before`."""
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

@@ -1,10 +1,9 @@
 """Sample the host, the server and Triton's counters once a second while a server is measured.
 
-    with MonitorFile(path) as file, Monitor(file, server, server_cores=[0], client_cores=[1]):
-        measure()
+with MonitorFile(path) as file, Monitor(file, server, server_cores=[0], client_cores=[1]): measure()
 
-Rows are long: one value of one metric at one time, for one tenant where the metric has one. A
-value that is not available (the server has ended, a scrape timed out) has no row. It never ends
+Each row is one value of one metric at one time, for one tenant if the metric has one. A value that
+is not available (the server has ended, a scrape timed out) has no row. A missing value never ends
 the measurement.
 """
 
@@ -32,8 +31,8 @@ ROW_GROUP_ROWS = 10_000
 class MonitorFile:
     """monitor.parquet, to which several monitors write one after another; a context manager.
 
-    It appears under its name, complete, when the context is left, also by an exception; until then
-    it is `host.files.partial_path`.
+    The file gets its name when the context is left, also by an exception. Until then its name is
+    `host.files.partial_path`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +40,9 @@ class MonitorFile:
 
     def __enter__(self) -> Self:
         self._partial = partial_path(self._path)
-        as_table([])  # the first conversion takes 0.3 s of CPU time; have it before the measurement
+        as_table(
+            []
+        )  # the first conversion takes 0.3 s of CPU time, which must not fall into the measurement
         self._writer = pq.ParquetWriter(self._partial, MONITOR_SCHEMA, compression="zstd")
         return self
 
@@ -117,7 +118,7 @@ class Monitor:
     def _run(self) -> None:
         rows: list[Row] = []
         try:
-            self._sampler.sample()  # sets the base of the increases
+            self._sampler.sample()  # sets the start of the increases
             due_s = time.monotonic() + self._period_s
             while not self._leaving.wait(max(0.0, due_s - time.monotonic())):
                 rows += self._sampler.sample()
@@ -126,7 +127,7 @@ class Monitor:
                 if len(rows) >= ROW_GROUP_ROWS:
                     self._file.write(rows)
                     rows = []
-            rows += self._sampler.sample()  # the rest, so that the increases sum to the total
+            rows += self._sampler.sample()  # the remainder, so that the increases sum to the total
             self._file.write(rows)
         except Exception as failure:
             self._failure = failure

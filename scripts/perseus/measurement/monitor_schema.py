@@ -9,12 +9,16 @@ from perseus.host.parquet import REAL, TEXT, WHOLE, column
 
 METRICS = {
     "server_cpu_cores": "CPU cores used by the server and its stubs since the previous sample",
-    "server_rss_bytes": "bytes; resident sets of the server's processes summed, so that pages they "
-    "share (libraries, shared-memory regions) count once for each process",
+    "server_rss_bytes": (
+        "bytes; sum of the resident sets of the server's processes: pages that they share"
+        " (libraries, shared-memory regions) count once for each process"
+    ),
     "server_open_files": "file descriptors that the server's processes have open; none if they"
     " belong to another user",
-    "client_cpu_cores": "CPU cores used by the measuring process and its children, the server's "
-    "processes excepted, since the previous sample",
+    "client_cpu_cores": (
+        "CPU cores used by the measuring process and its children, except the server's processes,"
+        " since the previous sample"
+    ),
     "server_cores_busy": "mean busy share (0..1) of the server's cores, of all processes",
     "client_cores_busy": "mean busy share (0..1) of the client's cores, of all processes",
     "host_memory_used_bytes": "bytes of memory in use on the host",
@@ -31,7 +35,7 @@ METRICS = {
     "nv_gpu_*": "Triton's gauges of its GPUs, summed over them: utilization 0..1 each, memory in "
     "bytes, power in watts",
 }
-"""Every metric with its unit and meaning; `*` stands for the rest of a name that Triton gives."""
+"""Every metric with its unit and meaning; `*` stands for the rest of a name from Triton."""
 
 _NAME = pa.dictionary(pa.int32(), TEXT)
 

@@ -1,6 +1,6 @@
 """Find cells that were measured with another image than the current image of that name.
 
-A tag may be given to another image, which the configuration and Snakemake do not see.
+A tag can move to another image without a change of the configuration, so Snakemake does not notice.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from perseus.study.server import Server
 
 
 class ImageRecord(BaseModel):
-    """The keys of record.json that are needed here."""
+    """The keys of record.json that this module reads."""
 
     image_id: str | None = None
 
 
 def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
-    """The records with another image than the server's; none if no engine knows the image.
+    """Return the records with another image than the server's; none if no engine knows the image.
 
-    apptainer names no ids: an image that is a file is an input of its cells.
+    apptainer reports no ids: an image that is a file is an input of its cells.
     """
     told = {path: image for path in records if (image := _measured_with(Path(path)))}
     engine = shutil.which(server.launcher)
@@ -37,7 +37,7 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
 
 
 def _measured_with(record: Path) -> str | None:
-    """The image of a record; None without a record or an image."""
+    """Return the image of a record; None without a record or an image."""
     try:
         return ImageRecord.model_validate_json(record.read_bytes()).image_id
     except (OSError, ValidationError):

@@ -12,7 +12,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def open_loop_s(task: MeasureTask, counted_s: float) -> float:
-    """Length of a window whose requests count for `counted_s`."""
+    """Return the length of a window whose requests count for `counted_s`."""
     return settle_s(task.search, task.slas) + counted_s + grace_s(task.slas)
 
 

@@ -1,4 +1,4 @@
-"""Order of single tenants and pairs, so that windows that are compared are neighbours."""
+"""Order of single tenants and pairs in which windows that are compared are neighbours."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Paths through all places in which each two places are neighbours once.
+    """Return paths through all places in which each two places are neighbours once.
 
-    Walecki's (B. Alspach, Bulletin of the ICA 52, 2008): of an even number n they are n / 2
-    zigzags, each the one before turned by a place. An odd one more closes each of them to a circle.
+    These are Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n they are n
+    / 2 zigzags, each the previous one shifted by one place. For an odd number, one more place
+    closes each path to a circle.
     """
     even = places - places % 2
     hub = [even] if places % 2 else []

@@ -15,8 +15,8 @@ REQUESTS = 40
 
 
 def client_preprocess_ms(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """Median CPU time to make the tensors of a request, by tenant with pictures, in
-    milliseconds."""
+    """Return the median CPU time to convert images into the tensors of a request, by tenant with
+    images, in milliseconds."""
     return {
         tenant.name: _median_ms(tenant, tenant.pictures)
         for tenant in tenants

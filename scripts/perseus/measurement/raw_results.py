@@ -19,29 +19,31 @@ REQUESTS_SCHEMA = pa.schema(
     [
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
         column("tenant", _NAME, "", "name of the tenant"),
-        column("intended_ns", pa.int64(), "ns", "when it should be sent, monotonic clock"),
-        column("sent_ns", pa.int64(), "ns", "when it was sent; 0 if it was not"),
-        column("done_ns", pa.int64(), "ns", "when the answer or error came; 0 if none did"),
+        column("intended_ns", pa.int64(), "ns", "intended send time, monotonic clock"),
+        column("sent_ns", pa.int64(), "ns", "actual send time; 0 if the request was not sent"),
+        column("done_ns", pa.int64(), "ns", "time of the response or error; 0 without one"),
         column("status", _NAME, "", "pending, ok, timeout, refused, error or unsent"),
     ]
 )
 
 _BOUND = "one-sided bound of exceedance at the confidence of the verdict"
 _METHOD = "(docs/explanation/verdict.md)"
-_TRITON = "of the answered requests, Triton's counters"
+_TRITON = "for the answered requests, by Triton's counters"
 
 WINDOWS_SCHEMA = pa.schema(
     [
-        column("attempt", WHOLE, "", "attempt at the cell, counted from 1; record.json names the"
-               " one that stands"),
+        column("attempt", WHOLE, "",
+            "attempt at the cell, counted from 1; record.json names the attempt that counts"),
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
-        column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, near_limit,"
-               " certify, probe, alone; of closed loops: concurrency, aa; of pairs: slowdown; of"
-               " replays: warm_up, shared, alone; of fixed rates: soak"),
-        column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
-               " in flight of each tenant in a closed loop"),
+        column("phase", TEXT, "",
+            "in a search: warm_up, bracket, bisect, near_limit, certify, probe, alone; in closed"
+            " loops: concurrency, aa; for pairs: slowdown; in replays: warm_up, shared, alone; at"
+            " fixed rates: soak"),
+        column("scale", REAL, "",
+            "load factor s of the load line r(s) = base + s x direction; in a closed loop,"
+            " requests in flight of each tenant"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
-        column("settle_s", REAL, "s", "load before requests count"),
+        column("settle_s", REAL, "s", "settling time: load before requests count"),
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
         column("window_verdict", TEXT, "", "the worst verdict of its tenants"),
         column("tenant", TEXT, "", "name of the tenant"),
@@ -52,12 +54,13 @@ WINDOWS_SCHEMA = pa.schema(
         column("effective_requests", REAL, "requests", "number of independent requests with the"
                                                        " same evidence "
                + _METHOD),
-        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance "
+        column("batches", WHOLE, "batches",
+            "number of batches of the batch-means interval of the exceedance"
                + _METHOD),
         column("errors", WHOLE, "requests", "failed requests: sum of the next four columns"),
-        column("timeouts", WHOLE, "requests", "requests without an answer in time"),
+        column("timeouts", WHOLE, "requests", "requests without a response in time"),
         column("refused", WHOLE, "requests", "requests that the server refused"),
-        column("failed", WHOLE, "requests", "requests answered with another error"),
+        column("failed", WHOLE, "requests", "requests with another error as response"),
         column("unsent", WHOLE, "requests", "requests that the client dropped because too many"
                                             " were in flight"),
         column("p50_ms", REAL, "ms", "median latency, from the intended send"),
@@ -68,12 +71,13 @@ WINDOWS_SCHEMA = pa.schema(
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("sla_percentile_ms", REAL, "ms", "latency at the percentile of the SLA"),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
-        column("service_p50_ms", REAL, "ms", "median from the actual send to the answer"),
-        column("exceedance", REAL, "share", "requests over the SLA, errors among them"),
+        column("service_p50_ms", REAL, "ms", "median from the actual send to the response"),
+        column("exceedance", REAL, "share",
+            "exceedance: share of requests over the SLA, errors included"),
         column("exceedance_low", REAL, "share", "lower " + _BOUND),
         column("exceedance_high", REAL, "share", "upper " + _BOUND),
-        column("completed_ratio", REAL, "share", "requests answered by the end of the window,"
-               " of those that count"),
+        column("completed_ratio", REAL, "share",
+            "share of the counted requests that were answered by the end of the window"),
         column("backlog_growth_rps", REAL, "requests/s", "trend of the requests in flight "
                + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
@@ -112,12 +116,12 @@ def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class RequestsWriter:
-    """Writes one row group per window, so that memory is bounded by a window; a context manager."""
+    """Writes one row group per window, so that one window bounds the memory; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)
         self.windows = 0
-        """Number of windows written, which is the number of the next window."""
+        """Number of written windows, which is the number of the next window."""
 
     def __enter__(self) -> RequestsWriter:
         self._writer = pq.ParquetWriter(
@@ -130,7 +134,7 @@ class RequestsWriter:
         self._whole.__exit__(*exc)
 
     def add(self, tenants: Sequence[str], requests: Sequence[Requests]) -> int:
-        """Write the requests of the next window; its number, counted from 0."""
+        """Write the requests of the next window; return its number, counted from 0."""
         number = self.windows
         parts = [_table(number, *pair) for pair in zip(tenants, requests, strict=True)]
         self._writer.write_table(pa.concat_tables(parts).unify_dictionaries())

@@ -11,10 +11,10 @@ from perseus.study.triton_models import answers_file, files_of
 
 
 def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
-    """Files with the responses of torch, by tenant whose model the study deploys.
+    """Return files with the responses of torch, by tenant whose model the study deploys.
 
-    Raises ServerError where a file of such a tenant is missing: the workflow looks at the folder
-    alone, and would not make it again.
+    Raises ServerError if a file is missing: the workflow checks only the folder, and would not make
+    the file again.
     """
     loaded = RUNTIMES[task.server.runtime].model_file
     deployed = [tenant for tenant in task.tenants if tenant.name in task.deployed]

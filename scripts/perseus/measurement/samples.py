@@ -25,7 +25,8 @@ from perseus.measurement.triton_metrics import Key, Scraper, counter_increases
 from perseus.serving.running_server import RunningServer
 
 SHORTEST_RATE_S = 0.25
-"""The host counts CPU time in ticks of 10 ms: over less than this a rate is mostly rounding."""
+"""Least time between two readings for a rate: the host counts CPU time in ticks of 10 ms, so
+over less time a rate is mostly rounding."""
 
 
 class Row(NamedTuple):
@@ -39,7 +40,7 @@ class Row(NamedTuple):
 
 
 class Sampler:
-    """Takes one sample at a time; increases and rates refer to the sample before.
+    """Takes one sample at a time; increases and rates refer to the previous sample.
 
     To be used from one thread. The arguments are those of `Monitor`.
     """
@@ -52,7 +53,7 @@ class Sampler:
         gpus: Sequence[int] = (),
     ) -> None:
         self._gpus = gpu.GpuSampler(gpus, server_cores)
-        # Where the server is on another host, this one's energy is not the server's.
+        # For a server on another host, the energy of this host is irrelevant.
         self._energy = powercap.EnergyCounters() if server_cores else None
         self._scraper = Scraper(server.metrics_url, server.access)
         self._server_pid = server.pid
@@ -65,7 +66,7 @@ class Sampler:
         self._counters: Mapping[Key, float] | None = None
 
     def sample(self) -> list[Row]:
-        """Take a sample; the first one only has what needs no sample before it."""
+        """Take a sample; the first one has only values that need no previous sample."""
         now_ns = time.monotonic_ns()
         elapsed_s = None if self._time_ns is None else (now_ns - self._time_ns) / 1e9
         self._time_ns = now_ns
@@ -85,14 +86,14 @@ class Sampler:
         self._gpus.close()
 
     def _of_processors(self) -> Iterator[Row]:
-        """Samples of the processors' energy, with a time of their own."""
+        """Return samples of the processors' energy, with a time of their own."""
         now_ns = time.monotonic_ns()
         joules = None if self._energy is None else self._energy.joules()
         if joules is not None:
             yield Row(now_ns, powercap.METRIC, None, joules)
 
     def _of_gpus(self) -> Iterator[Row]:
-        """Samples of the GPUs, with a time of their own: that of the energy reading."""
+        """Return samples of the GPUs, with a time of their own: that of the energy reading."""
         now_ns = time.monotonic_ns()
         for number, metric, value in self._gpus.sample():
             yield Row(now_ns, metric, None, value, number)
@@ -117,7 +118,7 @@ class Sampler:
 
     def _used_ticks(self, pid: int, process: Process) -> int:
         before = self._cpu_ticks.get(pid)
-        # a process that was not there before, or has another's id, began after the last sample
+        # a process without a previous sample, or with a reused id, began after the last sample
         known = before is not None and before.start_ticks == process.start_ticks
         return process.cpu_ticks - (before.cpu_ticks if known and before else 0)
 

@@ -18,23 +18,23 @@ from perseus.traffic.renewal import GammaGaps
 from perseus.traffic.replayed import Replayed
 
 NEAR: Final = 0.05
-"""How far the mean rate of what is drawn may be off the asked one."""
+"""Largest relative difference of the mean rate of a draw from the configured rate."""
 
 MAX_DRAWS: Final = 200
-"""Until it is that near; the nearest of them where none is."""
+"""Largest number of draws; if none is close enough, the closest one is used."""
 
 
 class ArrivalTimes(Protocol):
     """An arrival process."""
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
-        """Send times in [0, duration_s), ascending, at a mean rate."""
+        """Return send times in [0, duration_s), ascending, at a mean rate."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Send times of a tenant in seconds since the start of a window, ascending, and the
-    configured mean rate."""
+    """Send times of a tenant in seconds since the start of a window, ascending, and the configured
+    mean rate."""
 
     rate_rps: float
     times_s: Floats
@@ -43,7 +43,7 @@ class Schedule:
 def schedules(
     cell: CellUnderTest, run: Run, dedicated_rps: Mapping[str, float]
 ) -> tuple[Schedule, ...]:
-    """The schedule of each tenant. Raises TraceError if a file is no valid trace any more."""
+    """Return the schedule of each tenant; raises TraceError if a trace is no longer valid."""
     files = dict(zip(run.files, cell.inputs.files, strict=True))
     return tuple(
         _schedule(run, i, files, dedicated_rps.get(name, np.nan), cell.stream(i))
@@ -64,7 +64,7 @@ def _schedule(
     elif run.percents_of_peak:
         rate_rps = of_tenant(run.percents_of_peak, tenant) / 100 * dedicated_rps
     else:
-        assert recording is not None, "only a trace has a rate of its own"
+        assert recording is not None, "only a trace has its own rate"
         rate_rps = recording.rate_rps(run.duration_s)
     process = recording or _process(run)
     return Schedule(rate_rps, near_its_mean_s(process, rate_rps, run.duration_s, rng))
@@ -73,9 +73,9 @@ def _schedule(
 def near_its_mean_s(
     process: ArrivalTimes, rate_rps: float, duration_s: float, rng: np.random.Generator
 ) -> Floats:
-    """Send times whose count is close to that of the mean rate.
+    """Return send times whose number is close to the mean rate.
 
-    A window holds few bursts, so that most draws have a good deal more or less.
+    A window contains few bursts, so most draws have many more or many fewer arrivals.
     """
     nearest_s, nearest = np.empty(0), np.inf
     for _ in range(MAX_DRAWS):

@@ -1,4 +1,4 @@
-"""Check that a server lives under load, and find out why not."""
+"""Check that a server lives under load, and find the reason if it does not."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.traffic.client import Client, ClientError
 
-SILENT_S = 5.0  # without any answer: a server that was stopped, or hangs
+SILENT_S = 5.0  # without any response: the server was stopped, or hangs
 SILENT_SLAS = 10  # the same in multiples of the longest SLA
-UNHEARD_S = 3.0  # in addition, without its statistics: one or two looks may fail under load
-DYING_S = 1.0  # a process closes its connections some time before it has ended
+UNHEARD_S = 3.0  # additional time without statistics: one or two readings may fail under load
+DYING_S = 1.0  # a process closes its connections some time before it ends
 
 
 class ServerLife:
-    """Watches a server during one window; `longest_sla_s` is that of its tenants."""
+    """Watches a server during one window; `longest_sla_s` is the longest of its tenants."""
 
     def __init__(
         self, server: RunningServer, clients: Sequence[Client], longest_sla_s: float
@@ -28,22 +28,24 @@ class ServerLife:
         self._served_s = [self._heard_s] * len(clients)
 
     def heard(self) -> None:
-        """The server has sent its statistics, or responded to a health request."""
+        """Note that the server has sent its statistics, or responded to a health request."""
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:
-        """The statistics show more executed requests of a client, which may have timed out."""
+        """Note that the statistics show more executed requests of a client, which may have timed
+        out."""
         self._served_s[client] = time.monotonic()
 
     def require(self) -> None:
         """Raise ServerError if the server has ended, is stopped or silent."""
         if not self._server.alive():
             raise ServerError("the server is dead")
-        # A server on another host has no process to look at, and its refusals come at once.
+        # A server on another host has no visible process, and refuses connections at once if it is
+        # dead.
         unheard_s = time.monotonic() - self._heard_s
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
             raise ServerError(f"the server has sent no statistics for {unheard_s:.0f} s")
-        # One that is far behind answers only what nobody waits for any more.
+        # A server that is far behind answers only requests that have timed out.
         now_s = time.monotonic()
         silent_s = max(
             min(client.silent_s(), now_s - served_s)
@@ -59,8 +61,8 @@ class ServerLife:
 def naming_death(server: RunningServer) -> Iterator[None]:
     """Convert any error caused by the end of the server into a ServerError that says so.
 
-    Any of its connections may be the first that is found closed: that of a request, of the
-    statistics, or of a client that starts.
+    Any connection may be the first to be closed: that of a request, of the statistics, or of a
+    client that starts.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""The server of a cell: start it, check its responses, watch it, and offer load.
+"""The server of a cell: start it, check its responses, monitor it, and offer load.
 
-An experiment that measures load takes a `server_under_test`; one that measures the start itself
-takes as many servers as it likes from `started`, and what it needs of the rest.
+An experiment that measures load uses `server_under_test`. One that measures the start itself uses
+`started` for each server, and other functions as needed.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ NO_SERVER: Final[Mapping[str, Any]] = {
 
 @contextmanager
 def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
-    """Start a fresh server; return it with the seconds until its models were ready.
+    """Start a fresh server; yield it with the seconds until its models were ready.
 
-    Raises ServerError when it does not start.
+    Raises ServerError if it does not start.
     """
     task = cell.task
     has_priorities = any(tenant.priority is not None for tenant in task.tenants)
@@ -80,7 +80,7 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
 
 @dataclass(frozen=True)
 class ServerUnderTest:
-    """A server whose responses are checked and which is watched.
+    """A server with checked responses and a monitor.
 
     `unloaded_ms` are latencies of each tenant's single requests, `unloaded_p50_ms` their medians;
     `record` is the server's part of record.json.
@@ -94,12 +94,12 @@ class ServerUnderTest:
     record: Mapping[str, Any]
 
     def under_load(self) -> AbstractContextManager[LiveSystem]:
-        """The server with the clients of all tenants."""
+        """Yield the server with the clients of all tenants."""
         return under_load(self.cell, self.server, self.routes)
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:
-    """The part of record.json for a cell without a server."""
+    """Return the part of record.json for a cell without a server."""
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
     return dict(NO_SERVER)
@@ -107,10 +107,10 @@ def without_server(cell: CellUnderTest) -> dict[str, Any]:
 
 @contextmanager
 def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
-    """Start and check a server, and watch it while the context is open.
+    """Start and check a server, and monitor it while the context is open.
 
-    Raises ServerError when it does not start, VerificationError when it serves wrong answers, or
-    answers out of its cache.
+    Raises ServerError if it does not start, VerificationError if it serves wrong answers, or
+    answers from its cache.
     """
     with started(cell) as (server, startup_s):
         tenants = tenants_on(server, cell.task, cell.inputs.references)

@@ -31,18 +31,17 @@ OpenRoute = Callable[[str, Sequence[Batch], float, Sequence[str]], AbstractConte
 
 ANSWER_S = 120.0
 SHIFTS, UNSEEN_MIB = 10, 32
-"""How often the examples are shifted to make unseen requests, and the memory these may take."""
+"""Number of shifts of the examples for unseen requests, and the memory limit of these."""
 
 
 @dataclass(frozen=True)
 class TenantUnderTest:
     """A tenant, and the settings of its model on the server.
 
-    `examples` are the model's inputs by name, shape (n, ...), n of them; those of images are
-    (n, 3, height, width). `reference` has the answers of the export, None where the server's own
-    are all that is known. Without `has_batches` a request is one example. `served` is a model that
-    the server has of its own. With `preprocessing` there are also the `pictures` that the images
-    were.
+    `examples` are the model's inputs by name, shape (n, ...), n examples; images have shape (n, 3,
+    height, width). `reference` has the answers of the export, None if only the server's own answers
+    are known. Without `has_batches`, a request is one example. `served` is a model that the server
+    already had. With `preprocessing`, `pictures` are the encoded images.
     """
 
     settings: MeasuredTenant
@@ -72,7 +71,7 @@ class TenantUnderTest:
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
-        """Inputs of requests with these examples; images as tensors or as files."""
+        """Return inputs of requests with these examples; images are tensors or files."""
         if self.pictures is not None and self.settings.preprocessing == "server":
             files = self.pictures.files
             return [{INPUT: as_batch([files[i] for i in part])} for part in parts]
@@ -83,8 +82,8 @@ class TenantUnderTest:
         ]
 
     def _sent(self, values: Tensor) -> Tensor:
-        """The shape of the values as our model configuration declares it: Triton needs a
-        dimension beside the batch, so a scalar gets one of size 1."""
+        """Return the values with the shape in the model configuration: Triton needs a dimension
+        beside the batch, so a scalar gets one of size 1."""
         is_served = self.reference is None
         return values if is_served or values.ndim > self.has_batches else values[..., np.newaxis]
 
@@ -100,7 +99,7 @@ class TenantUnderTest:
 
     @contextmanager
     def transport(self, parts: Sequence[Sequence[int]]) -> Iterator[Transport]:
-        """A connection for single requests with these examples; `infer` waits for `ANSWER_S`.
+        """Open a connection for single requests with these examples; `infer` waits for `ANSWER_S`.
 
         Raises RequestFailedError and RouteError.
         """
@@ -108,9 +107,10 @@ class TenantUnderTest:
             yield transport
 
     def unseen_batches(self) -> list[Mapping[str, Tensor]]:
-        """Inputs that no other request has: the values of the examples, shifted by a few places.
+        """Return inputs that no other request has: the values of the examples, shifted by a few
+        places.
 
-        About UNSEEN_MIB of them at most. None where the server gets pictures as files.
+        They take about UNSEEN_MIB at most. None if the server gets images as files.
         """
         if self.pictures is not None and self.settings.preprocessing == "server":
             return []
@@ -125,7 +125,7 @@ class TenantUnderTest:
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
-        """The route of requests with these inputs, with a timeout of ANSWER_S."""
+        """Return the route of requests with these inputs, with a timeout of ANSWER_S."""
         return self.open_route(self.model, batches, ANSWER_S, self.outputs)
 
     def _route(
@@ -142,9 +142,10 @@ def _shifted(values: Tensor, places: int) -> Tensor:
 def tenants_on(
     server: RunningServer, task: MeasureTask, references: Mapping[str, Path]
 ) -> list[TenantUnderTest]:
-    """The tenants of a cell; `references` are the reference files of deployed models, by tenant.
+    """Return the tenants of a cell; `references` are the reference files of deployed models, by
+    tenant.
 
-    Raises ServerError where the server has not the model of another, or it cannot be measured.
+    Raises ServerError if the server lacks a served model, or if that model cannot be measured.
     """
     open_route = partial(route_to, server, task.client)
     return [

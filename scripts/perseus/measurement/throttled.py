@@ -12,11 +12,11 @@ from perseus.peak.outcome import Outcome
 from perseus.study.tasks.measure import MeasureTask
 
 LITTLE: Final = 0.01
-"""Share of the periods of a quota in which it may stop its processes: it is given out in slices, so
-that even who uses less than all of it sometimes waits."""
+"""Largest share of the periods of a quota in which it may stop its processes. Quotas are granted
+in slices, so even processes below the quota sometimes wait."""
 
 EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
-"""Outcomes that a quota causes."""
+"""Outcomes that a quota can cause."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,11 @@ class QuotaWatch:
         return cls(quota, quota.throttling() if quota else Throttling(0, 0))
 
     def named(self, found: Findings, task: MeasureTask) -> Findings:
-        """The findings with `throttled`, the share of periods in which the quota stopped server
-        and client. If that explains the outcome, the outcome becomes `throttled`."""
+        """Return the findings with `throttled`, the share of periods in which the quota stopped
+        server and client.
+
+        If that explains the outcome, the outcome becomes `throttled`.
+        """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:
             return replace(found, record={**found.record, "throttled": None})
@@ -50,6 +53,7 @@ class QuotaWatch:
 
 
 def warnings(record: Mapping[str, Any]) -> Iterator[str]:
-    """One warning about a cell that a quota stopped; `record` is its part of record.json."""
+    """Return one warning about a cell that a quota stopped; `record` is the cell's part of
+    record.json."""
     if message := record.get("throttled"):
         yield f"{message}: the measured limits are those of the quota"

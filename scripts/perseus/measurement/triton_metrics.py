@@ -56,8 +56,8 @@ def parse_metrics(text: str) -> Scrape:
 
 
 def told_precisions(text: str) -> dict[str, str]:
-    """The computed precision of each model, in terms of the configuration (fp32), if its backend
-    has a metric for it.
+    """Return the computed precision of each model, in terms of the configuration (fp32), if its
+    backend has a metric for it.
 
     Raises ValueError: the text is not in that format.
     """
@@ -70,10 +70,11 @@ def told_precisions(text: str) -> dict[str, str]:
 
 
 def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -> dict[Key, float]:
-    """Increase of each counter between two scrapes.
+    """Return the increase of each counter between two scrapes.
 
-    A counter that fell was reset (the server or the model was loaded anew), and one that is new
-    began at 0: both have grown by what they show now. This is the rule of Prometheus's `increase`.
+    A lower value means that the counter was reset (the server or the model was loaded again), and a
+    new counter began at 0. In both cases the increase is the current value, as for Prometheus's
+    `increase`.
     """
     return {
         key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value
@@ -103,19 +104,19 @@ class Scraper:
             )
 
     def get(self) -> Scrape | None:
-        """Current metrics, or None if they are not available."""
+        """Return the current metrics, or None if they are not available."""
         return self.read(parse_metrics)
 
     def read(self, parse: Callable[[str], T]) -> T | None:
-        """The parsed current metrics, or None if they are not available."""
+        """Return the parsed current metrics, or None if they are not available."""
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
             self._connection.request("GET", self._path, headers=self._headers)
-            # Closed, or the connection could not be used again.
+            # The connection is closed, or cannot be used again.
             with self._connection.getresponse() as response:
                 text = read_within(response, deadline_s).decode()
             return parse(text) if response.status == http.HTTPStatus.OK else None
-        # The parser of the format raises more than ValueError at what is not in it.
+        # For invalid text, the parser raises other exceptions beside ValueError.
         except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
             self._connection.close()
             return None

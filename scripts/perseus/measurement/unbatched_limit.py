@@ -1,8 +1,8 @@
 """The highest throughput of a model without batching, and a warning about higher throughputs.
 
-Answers beyond this limit did not pass the model one after another: something may answer in its
-place, such as a cache, in the server, in the model, or in front of both. The requests that measure
-the limit carry inputs that the server has not seen before, so that no cache can answer them.
+Responses beyond this limit did not come from the model one after another. A cache may answer
+instead: in the server, in the model, or in front of both. The requests that measure the limit carry
+inputs that the server has not seen, so no cache can answer them.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from perseus.traffic.requests import MS
 
 UNSEEN_LIMIT_S: Final = 2.0
 CACHED: Final = 1.2
-"""A limit that is exceeded by more than this is a doubt, if requests that repeat are also answered
-faster than unseen ones by more than this."""
+"""Factor of a doubtful throughput: it exceeds the limit by more than this, and repeated requests
+are faster than unseen ones by more than this."""
 
 TOLERANCE: Final = 1.8
-"""A limit that is exceeded by more than this is always a doubt. Smaller factors have other causes:
-a busy server is up to 1.2 times as fast as an idle one, whose processor sleeps, and a host up to
-1.5 times as fast as a minute before (default studies on a virtual machine reached 1.3 in the median
-window of a phase). With a cache the factor is many times that."""
+"""Factor above which a throughput is always doubtful. Smaller factors have other causes: a busy
+server is up to 1.2 times as fast as an idle one, whose processor sleeps, and a host up to 1.5
+times as fast as a minute before (default studies on a virtual machine reached 1.3 in the median
+window of a phase). A cache causes a much larger factor."""
 
 MIN_REQUESTS: Final = 20
-"""In a shorter window, the first and the last request decide about its throughput."""
+"""Least number of requests: in a shorter window, the first and the last request dominate the
+throughput."""
 
 
 @dataclass(frozen=True)
 class UnseenRequests:
-    """What single requests showed whose inputs the server had not seen.
+    """Result of single requests with inputs that the server had not seen.
 
     `p50_ms` is the median of their latencies; `limit_rps` are the requests/s that the instances of
-    the model can answer without batching. None for what is not known.
+    the model can answer without batching. None if unknown.
     """
 
     p50_ms: float | None
@@ -55,10 +56,10 @@ def unseen_requests(
 ) -> UnseenRequests:
     """Send requests whose inputs the server has not seen, one after another.
 
-    The limit is the number of instances over the service time, which is the smaller of two: the
-    shortest latency, less the round trip of a health request; and the mean time of these requests
-    in the model by the server's statistics. It is unknown if the server forms batches, if it does
-    not tell its instances, or if it does not answer unseen inputs. Raises ServerError.
+    The limit is the number of instances over the service time. The service time is the smaller of
+    two: the shortest latency minus the round trip of a health request, and the mean time of these
+    requests in the model by the server's statistics. The limit is unknown if the server forms
+    batches, does not report its instances, or does not answer unseen inputs. Raises ServerError.
     """
     unseen = tenant.unseen_batches()
     if not unseen:
@@ -67,7 +68,7 @@ def unseen_requests(
     try:
         with tenant.route_of(unseen) as route:
             latencies_ms = sequential_ms(route, len(unseen), UNSEEN_LIMIT_S)
-    except ClientError:  # a model may refuse values that are no example of the user
+    except ClientError:  # a model may refuse values other than the user's examples
         return UnseenRequests(None, None)
     served = server_times(server, tenant.model).since(before)
     service_ms = float(latencies_ms.min()) - round_trip_ms
@@ -79,11 +80,11 @@ def unseen_requests(
 
 
 def _instances(server: RunningServer, model: str) -> int | None:
-    """Number of instances, if the configuration of the model states it."""
+    """Return the number of instances, if the configuration of the model states it."""
     try:
         with Control(server) as control:
             config = control.config(model)
-    except ServerError:  # other servers than Triton have no such configuration
+    except ServerError:  # servers other than Triton have no such configuration
         return None
     if config.HasField("dynamic_batching") or config.HasField("ensemble_scheduling"):
         return None
@@ -91,11 +92,11 @@ def _instances(server: RunningServer, model: str) -> int | None:
 
 
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One warning for each tenant that exceeded its limit in a window.
+    """Return one warning for each tenant that exceeded its limit in a window.
 
     The median window of each phase counts: if the host is faster for a second, a single window is
-    fast, but a cache makes all windows fast. record: its part of record.json; windows: rows of
-    windows.parquet.
+    fast, but a cache makes all windows fast. record: the cell's part of record.json; windows: rows
+    of windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
         fastest_rps = _fastest_rps(tenant, windows)
@@ -111,7 +112,7 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
 
 
 def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
-    """Requests/s answered in the median window of the fastest phase."""
+    """Return the requests/s answered in the median window of the fastest phase."""
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:
         if each["tenant"] == tenant and each["requests"] >= MIN_REQUESTS:

@@ -12,8 +12,8 @@ from perseus.peak.window import Window
 
 
 class InvalidWindowError(RuntimeError):
-    """A window was invalid at every attempt; the message says why, `outcome` whether by client
-    or host."""
+    """A window was invalid at every attempt. The message says why; `outcome` says whether the
+    client or the host was the cause."""
 
     def __init__(self, reason: str, outcome: Outcome) -> None:
         super().__init__(reason)
@@ -23,10 +23,10 @@ class InvalidWindowError(RuntimeError):
 def first_valid_window(
     system: System, offer: Callable[[Tolerance], Window], tolerance: Tolerance = ON_IDLE_HOST
 ) -> Window:
-    """The first valid window of ATTEMPTS attempts, or the last window.
+    """Return the first valid window of ATTEMPTS attempts, or the last window.
 
     The last attempt accepts a larger load of other processes, as in a search. If the load exceeds
-    even that, the window is tried once more after they have ended.
+    even that, the window is repeated once more after these processes have ended.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
         window = offer(tolerance if attempts_left else ON_BUSY_HOST)

@@ -24,19 +24,19 @@ class VerificationError(RuntimeError):
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
-    """The relative error of each tenant's responses, over the route that is measured.
+    """Return the relative error of each tenant's responses, over the measured route.
 
-    The requests are the smallest that are sent, all examples as one batch as far as the server
-    takes that, and those that the load will consist of. Without reference responses, each
-    request is sent twice, and the responses are compared with each other. The error is None of
-    answers that change from call to call, as the study says. Raises VerificationError when an
-    error is above the tolerance, or when a model does not answer.
+    The requests are the smallest ones, all examples as one batch (or as many as the server takes),
+    and those of the load. Without reference responses, each request is sent twice, and the
+    responses are compared. The error is None if the study says that answers change from call to
+    call. Raises VerificationError if an error is above the tolerance, or if a model does not
+    answer.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
 
 def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
-    """One warning for each tenant whose responses were not compared."""
+    """Return one warning for each tenant whose responses were not compared."""
     for tenant, error in relative_errors.items():
         if error is None:
             yield (
@@ -48,7 +48,7 @@ def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
 def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
     """Raise VerificationError if the statistics of the server count cache hits.
 
-    Call it after requests were repeated, which a cache would have answered.
+    The call must follow repeated requests, which a cache would have answered.
     """
     for tenant in tenants:
         times = tenant_times(server, tenant.model, tenant.settings.steps)
@@ -121,7 +121,7 @@ def _repeated(
 
 
 def _rows(answers: Sequence[Tensor]) -> list[Tensor]:
-    """The responses of batches, one by example."""
+    """Return the responses of batches, one by example."""
     return [row for batch in answers for row in np.atleast_1d(batch)]
 
 

@@ -47,7 +47,7 @@ def measure(cell: CellUnderTest) -> Findings:
     except InvalidWindowError as error:
         outcome, reason = error.outcome, str(error)
     except ServerError as error:
-        if not record:  # not even the first has started
+        if not record:  # the first server did not start either
             raise
         outcome, reason = Outcome.FAILED, f"server {len(capacities_rps) + 1}: {error}"
     found = {"outcome": outcome, "reason": reason, "capacities_rps": capacities_rps}
@@ -60,7 +60,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """All windows are equally long; at most, each is tried as often as allowed."""
+    """Return the seconds of load: windows of equal length, at most each with all attempts."""
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
     seconds = windows * loop_s(task.search, task.slas)
@@ -68,9 +68,9 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
-    """Responses per second of all tenants together in each window but the first.
+    """Return the responses per second of all tenants together in each window except the first.
 
-    Raises InvalidWindowError, and ServerError when the server dies.
+    Raises InvalidWindowError, and ServerError if the server dies.
     """
     to_come = range(run.windows, -1, -1)
     rates_rps = [
@@ -80,7 +80,7 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 
 
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
-    """Responses per second of all tenants together; an invalid window is tried again."""
+    """Return the responses per second of all tenants together; an invalid window is repeated."""
 
     def offer(tolerance: Tolerance) -> Window:
         window, _ = closed_loop(cell.task, system, PHASE, run.concurrency, tolerance)

@@ -1,6 +1,6 @@
 """Experiment `background`: the peak of one tenant while the others stay at fixed rates.
 
-It is the search of a peak; what is its own is the load line, which its run makes.
+It differs from the experiment `peak` only in the load line, which comes from its run.
 """
 
 from perseus.measurement.experiments.peak import empty_record, load_s, measure

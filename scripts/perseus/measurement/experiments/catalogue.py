@@ -1,7 +1,7 @@
 """Experiment `catalogue`: a short measurement of a network (docs/explanation/catalogue.md).
 
-A full server tells how long a request occupies it; a simulated queue with these times tells its
-limit within an SLA, and a window of the study's arrivals below that limit is to confirm it.
+A saturated server shows the service times. A simulated queue with these times has a limit within an
+SLA, which is then confirmed by a window of the study's arrivals below that limit.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ FULL, WITHIN = "full", "within"
 """Phases of windows."""
 
 CERTIFY_AT: Final = (0.8, 0.6)
-"""Shares of a limit that are tried to be certified, until one passes."""
+"""Rates to certify, as shares of a limit; they are tried in this order until one passes."""
 
 REQUESTS: Final = 300
-"""Requests that a window counts, within these seconds."""
+"""Number of requests that a window counts, and the least and the most seconds for them."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
-"""A window that certifies a slow network waits for the fewest requests that its SLA needs, but no
-longer than this."""
+"""Longest certification window of a slow network, which otherwise waits for the fewest requests
+that its SLA needs."""
 
 GIGAS_PER_S: Final = 30.0
-"""Multiplications with an addition, in billions, that a core does in a second of usual networks."""
+"""Multiply-add operations, in billions, that a core does per second for usual networks."""
 
 SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
 
@@ -63,7 +63,8 @@ SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvi
 class Limit:
     """The limit of a server within an SLA of `sla_ms`; NaN if it is unknown.
 
-    `stated` is "times_unloaded" or "latency". The interval is that of the full server's rate.
+    `stated` is "times_unloaded" or "latency". The interval comes from the throughput of the
+    saturated server.
     """
 
     stated: str
@@ -76,7 +77,7 @@ class Limit:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure the network in process, then served. Raises like every experiment."""
+    """Measure the network in process, then on a server. Raises like every experiment."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
         cell.say("without a server")
@@ -120,8 +121,11 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """One window of a full server and two within SLAs, as long as the operations of the network
-    suggest; at most, all have the maximum length."""
+    """Return the seconds of load: one window of a saturated server and two for each SLA.
+
+    Their usual length follows from the operations of the network; at most, all have the maximum
+    length.
+    """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)
     gigas = tenant.request_batch_size * (known.gflops if known else 1.0)
@@ -135,7 +139,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """Seconds that a window at this rate counts."""
+    """Return the seconds in which requests count at this rate."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -144,12 +148,13 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Seconds that a window must count to certify this rate; more than the limit if none can."""
+    """Return the seconds in which requests must count to certify this rate; more than the maximum
+    if no window can."""
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """Usual seconds of load for an SLA of a network with this inference time."""
+    """Return the usual seconds of load for an SLA of a network with this inference time."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
@@ -157,7 +162,8 @@ def _usual_s(sla: Sla, unloaded_s: float) -> float:
 
 
 def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
-    """The cell with an SLA so long that clients wait for the responses of a full server."""
+    """Return the cell with an SLA that is so long that clients wait for the responses of a
+    saturated server."""
     (tenant,) = cell.task.tenants
     full_ms = IN_FLIGHT * float(np.median(alone_ms)) if len(alone_ms) else 0.0
     longest_ms = max(tenant.sla.latency_ms, full_ms)
@@ -167,7 +173,7 @@ def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
 
 
 def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
-    """The SLAs to measure, each with the key that states it."""
+    """Yield the SLAs to measure, each with the key that states it."""
     (own,), run = task.slas, cast(Run, task.run)
     multiple_ms = run.times_unloaded * unloaded_ms
     yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})
@@ -177,8 +183,11 @@ def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
 def full_server(
     cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
 ) -> tuple[Floats, tuple[float, float, float]]:
-    """Service times of a saturated server, shape (n,), in s, and its throughput with an
-    interval. Raises InvalidWindowError."""
+    """Return service times of a saturated server, shape (n,), in s, and its throughput with an
+    interval.
+
+    Raises InvalidWindowError.
+    """
     settle_s = max(1.0, 2 * unloaded_ms / 1000)
     counted_s, settle_ns = _counted_s(1000 / unloaded_ms), round(settle_s * 1e9)
 
@@ -230,7 +239,7 @@ def within(
     times_s: Floats,
     full: tuple[float, float, float],
 ) -> Limit:
-    """The limit within an SLA, and the certified rate. Raises InvalidWindowError."""
+    """Return the limit within an SLA, and the certified rate. Raises InvalidWindowError."""
     no_limit = partial(Limit, stated, sla.latency_ms)
     if unloaded_ms > sla.latency_ms:
         why = f"single requests take {unloaded_ms:.4g} ms (median) without any load"
@@ -267,7 +276,7 @@ def _window(
     counted_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """A window of the study's arrivals, judged by that SLA."""
+    """Run a window of the study's arrivals, judged by that SLA."""
     settle_s = _settle_s(sla)
     grace_s = 2 * sla.latency_ms / 1000
     elapsed_s = settle_s + counted_s + grace_s

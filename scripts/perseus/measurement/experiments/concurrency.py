@@ -1,8 +1,9 @@
 """Experiment `concurrency`: throughput and latency at fixed numbers of requests in flight.
 
-A closed loop sends a request for each answer, so that a slow server is asked less: its latencies
-are not those of users who come by themselves, and no SLA is judged by them. It measures the
-throughput of the server regardless of an SLA, and compares with tools that measure closed loops.
+A closed loop sends a request for each response, so a slow server gets fewer requests. Its latencies
+are not those of independent users, so they are no verdict on an SLA. The experiment measures the
+throughput of the server regardless of an SLA, and allows a comparison with tools that measure
+closed loops.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """All windows at their maximum length."""
+    """Return the seconds of load: all windows at their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 
@@ -61,8 +62,9 @@ def sweep(
     """Run one window per concurrency, in random order, so that host drift does not look like a
     trend.
 
-    Every tenant has that many requests in flight. The verdicts of a window say whether it is valid,
-    and what the SLA would be. `on_window` is called after each with the seconds that are left.
+    Every tenant has this number of requests in flight. The verdicts of a window say whether it is
+    valid, and whether the SLA would hold. `on_window` is called after each window with the
+    remaining seconds.
     """
     throughputs: list[Throughput] = []
     order = rng.permutation(np.asarray(_concurrencies(task)))

@@ -13,7 +13,8 @@ from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
 SLOW_RPS = 50
-"""Too slow to end a window early, and fast enough that those at p95 are no longer than usual."""
+"""Rate for the estimate of the load time: too slow to end a window early, and fast enough that
+windows at p95 have their usual length."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -27,7 +28,7 @@ def empty_record(cell: CellUnderTest) -> dict[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Seconds of load of a slow model; windows of fast models end earlier."""
+    """Return the seconds of load for a slow model; windows of fast models end earlier."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

@@ -1,7 +1,7 @@
 """Experiment `replay`: offer bursty or recorded arrivals for minutes at fixed rates.
 
-All tenants together, and each alone on the same server, get exactly the same arrivals: what differs
-is the others' doing (docs/explanation/replay.md).
+All tenants together, and each tenant alone on the same server, get exactly the same arrivals, so
+the other tenants cause the difference (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -41,24 +41,25 @@ from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.requests import Status
 
 DRAIN_S: Final = 20.0
-"""How long answers are waited for after the last arrival: recovery may take as long."""
+"""Time to wait for responses after the last arrival: recovery may take as long."""
 
 LOOKS_S: Final = 1.0
-"""Between two looks whether all are there."""
+"""Time between two checks whether all responses are there."""
 
 NONE: Final = np.empty(0)
 """The send times of a tenant without load."""
 
 BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
-"""Requests of a burst are due at once, and are sent one after another."""
+"""Largest send lag for schedule fidelity: requests of a burst have the same intended send time,
+and are sent one after another."""
 
 
 @dataclass(frozen=True)
 class Offered:
     """The result of one tenant in one window, a part of record.json.
 
-    `requests_each_s` and `within_each_s` are those of `Attainment`, `window` is the number in
-    windows.parquet, and `rate_rps` the mean rate that was asked for.
+    `requests_each_s` and `within_each_s` come from `Attainment`, `window` is the number in
+    windows.parquet, and `rate_rps` the configured mean rate.
     """
 
     phase: str
@@ -107,7 +108,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """The warm-up and each phase once; at most, each is tried as often as allowed."""
+    """Return the seconds of load: the warm-up and each phase, at most each with all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -118,10 +119,10 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def each_phase(
     cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
 ) -> Iterator[list[Offered]]:
-    """Results of each tenant with load, phase by phase, after a warm-up.
+    """Yield the results of each tenant with load, phase by phase, after a warm-up.
 
-    In random order, so that a drift of the server is no trend. Raises ServerError when the server
-    dies.
+    The phases are in random order, so that a drift of the server does not look like a difference.
+    Raises ServerError if the server dies.
     """
     phases = run.phases(len(drawn))
     usual_s = run.duration_s + grace_s(cell.task.slas)
@@ -140,10 +141,10 @@ def one_phase(
     drawn: Sequence[Schedule],
     left_s: float,
 ) -> list[Offered]:
-    """Results of the tenants with load in one phase.
+    """Return the results of the tenants with load in one phase.
 
-    An invalid window is tried again, the last time with the tolerance for a busy host; the last
-    attempt stands.
+    An invalid window is repeated, the last time with the tolerance for a busy host; the last
+    attempt counts.
     """
 
     def offer(tolerance: Tolerance) -> Window:
@@ -176,7 +177,7 @@ def one_window(
         task.slas,
         [len(times) / duration_s for times in times_s],
         settle_s=0.0,
-        grace_s=seen.elapsed_s - duration_s,  # so that all requests count
+        grace_s=seen.elapsed_s - duration_s,  # all requests count
         confidence=task.search.confidence,
         tolerance=tolerance,
     )
@@ -186,7 +187,7 @@ def one_window(
 def tenant_result(
     task: MeasureTask, window: Window, number: int, tenant: int, rate_rps: float
 ) -> Offered:
-    """The result of a tenant in a window; `number` is that of windows.parquet."""
+    """Return the result of a tenant in a window; `number` is the window's in windows.parquet."""
     seen, sla = window.seen, task.slas[tenant]
     requests = seen.requests[tenant]
     late = late_from_send(requests, sla, seen.now_ns)
@@ -213,6 +214,6 @@ def tenant_result(
 
 
 def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """The outcome of the cell: invalid windows make it a failure, a missed SLA does not."""
+    """Return the outcome of the cell: invalid windows make it a failure, a missed SLA does not."""
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

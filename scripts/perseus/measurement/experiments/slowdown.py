@@ -1,8 +1,8 @@
 """Experiment `slowdown`: latency of every tenant beside every other tenant and alone, at the same
 rate.
 
-Windows that are compared follow each other, so that host drift hardly matters. Which they are,
-and what they say of a pair, is found in the tables.
+Windows that are compared are consecutive, so that host drift hardly matters. The tables select
+these windows and compute the slowdowns.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from perseus.study.tasks.measure import MeasureTask
 
 PHASE: Final = "slowdown"
 SLOW_RPS: Final = 50.0
-"""Too slow to end a window early, and fast enough that none is longer than usual."""
+"""Rate for the estimate of the load time: too slow to end a window early, and fast enough that
+no window is longer than usual."""
 
 OnWindow = Callable[[Window, float], None]
-"""Called after each window with the seconds of load to come."""
+"""Called after each window with the remaining seconds of load."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The counted requests of a tenant in one window; `verdict` is that on its SLA.
+    """The counted requests of a tenant in one window; `verdict` is the verdict on its SLA.
 
-    The mean is of the answered ones, with a 95 % interval by batch means.
+    The mean is that of the answered requests, with a 95 % interval by batch means.
     """
 
     requests: int
@@ -109,7 +110,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Every step of every round; at most, each is tried as often as allowed."""
+    """Return the seconds of load: every step of every round; at most, each with all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -156,9 +157,9 @@ def one_step(
     on_window: OnWindow,
     seconds_left: float,
 ) -> Step:
-    """A step of the round with that number; an invalid window is tried again.
+    """Run a step of the round with that number; an invalid window is repeated.
 
-    It is as long as those of each tenant alone after a search, and judged as they are.
+    The window has the length and the verdict of a window of each tenant alone after a search.
     """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
     elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
@@ -191,7 +192,7 @@ def seen_of(window: Window, tenant: int, grace: float) -> Seen:
 
 
 def of_pairs(steps: Sequence[Step]) -> tuple[Outcome, str]:
-    """Outcome of the cell: ok if at least one pair was measured."""
+    """Return the outcome of the cell: ok if at least one pair was measured."""
     pairs = [step for step in steps if len(step.tenants) > 1]
     if any(step.outcome is Outcome.OK for step in pairs):
         return Outcome.OK, ""

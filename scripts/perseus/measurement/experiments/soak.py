@@ -1,9 +1,8 @@
 """Experiment `soak`: fixed load for hours on one server, with its memory and open files after each
 window.
 
-Load comes in windows, one right after the other: so the client keeps no more requests in memory
-than those of one window. Between two of them the server is idle, and what its processes hold then
-is not what requests in flight need.
+The load consists of consecutive windows, so that the client stores the requests of one window only.
+The server is idle between windows, so the readings do not include the memory of requests in flight.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from perseus.study.tasks.measure import MeasureTask
 PHASE: Final = "soak"
 
 Invalid = tuple[Outcome, str]
-"""Why a window is invalid: by the host or the client, and how."""
+"""The causes of an invalid window: the outcome (client or host), and the reason."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """All windows; none is tried again."""
+    """Return the seconds of load: all windows, without repetition."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
@@ -80,7 +79,7 @@ def windows_of(task: MeasureTask) -> int:
 
 
 def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) -> list[float]:
-    """The rate of each tenant in requests/s; NaN if its dedicated peak is unknown."""
+    """Return the rate of each tenant in requests/s; NaN if its dedicated peak is unknown."""
     if run.rates_rps:
         return list(run.rates_rps)
     pairs = zip(tenants, run.percents_of_peak, strict=True)
@@ -88,10 +87,10 @@ def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) 
 
 
 def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float]) -> Soaked:
-    """Offer all windows, while the server lives.
+    """Offer all windows, as long as the server lives.
 
-    Over hours the host never stays idle, so a soak test accepts a larger load of other processes
-    than a search from the beginning: late sends are noise here, not a trend.
+    No host stays idle for hours, so a soak test accepts a larger load of other processes than a
+    search from the beginning. Late sends are noise here, not a trend.
     """
     count = windows_of(cell.task)
     elapsed_s = open_loop_s(cell.task, cast(Run, cell.task.run).window_s)
@@ -109,8 +108,8 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
 
 
 def reading(server: RunningServer) -> dict[str, Any]:
-    """Memory and open files of the server's processes; unknown if it is on another host or has
-    ended."""
+    """Read memory and open files of the server's processes; unknown if the server is on another
+    host or has ended."""
     table = process_table()
     pids = tree(table, server.pid) if server.pid is not None else set()
     memory_bytes, files = resources(table, pids) if pids else (None, None)
@@ -118,7 +117,7 @@ def reading(server: RunningServer) -> dict[str, Any]:
 
 
 def invalid_causes(window: Window) -> list[Invalid]:
-    """Why a window is invalid; empty if it is valid."""
+    """Say why a window is invalid; empty if it is valid."""
     if window.verdict is not Verdict.INVALID:
         return []
     first = next(tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID)
@@ -126,14 +125,14 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """The outcome if the server ends: a finding if it carried load before, else a failure."""
+    """Return the outcome if the server ends: a result if it carried load before, else a failure."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"
 
 
 def outcome_of_windows(invalid: Sequence[Invalid], count: int) -> tuple[Outcome, str]:
-    """The outcome of `count` windows: ok if most of them are valid."""
+    """Return the outcome of `count` windows: ok if most of them are valid."""
     if 2 * len(invalid) <= count:
         return Outcome.OK, ""
     ((outcome, _),) = Counter(outcome for outcome, _ in invalid).most_common(1)

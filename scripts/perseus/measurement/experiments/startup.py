@@ -1,8 +1,8 @@
 """Experiment `startup`: time from the start of a fresh server to its first responses.
 
-The first server is checked and watched as in every cell; each start that counts is one after it, of
-a server that has served nobody. The states of the page cache take turns, so that a drift of the
-host is no difference between them.
+The first server is checked and monitored as in every cell. Each counted start is a later one, of a
+server without earlier requests. The states of the page cache take turns, so that a drift of the
+host does not look like a difference between them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from perseus.traffic.route import RouteError
 STEADY_REQUESTS: Final = 20
 STEADY_LIMIT_S: Final = 2.0
 START_S: Final = 8.0
-"""About what a start takes with all that is measured of it, and the end of the server."""
+"""Approximate duration of a start with its measurements, and of the end of the server."""
 
 LOG_LINE: Final = re.compile(
     r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
@@ -47,8 +47,8 @@ DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 class Start:
     """One start of a server; dictionaries are by tenant.
 
-    `page_cache` is the requested state, `resident_share` the part of the model files (0..1) in
-    memory. `load_s` has the tenants whose load the server's log tells.
+    `page_cache` is the requested state, `resident_share` the share of the model files (0..1) in
+    memory. `load_s` has only the tenants whose load time is in the server's log.
     """
 
     page_cache: str
@@ -82,7 +82,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """There is hardly any load; only the starts take time."""
+    """Return the seconds of load: almost none, since only the starts take time."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds
@@ -91,7 +91,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
     """Start a server. Raises ServerError, ClientError or RouteError if it fails."""
     task = cell.task
-    assert cell.inputs.repository is not None  # no starts are asked for where there is none
+    assert cell.inputs.repository is not None  # a predicted or blocked cell requests no starts
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]
     if page_cache == "cold":
         evict(files)
@@ -108,8 +108,8 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
 
 
 def loads_s(server_log: Path) -> dict[str, float]:
-    """Load time of each tenant's models in seconds, from Triton's log; empty if the log is on
-    another host."""
+    """Return the load time of each tenant's models in seconds, from Triton's log; empty if the log
+    is on another host."""
     begun, loaded = dict[str, timedelta](), dict[str, float]()
     for line in server_log.read_text(errors="replace").splitlines():
         if match := LOG_LINE.match(line):

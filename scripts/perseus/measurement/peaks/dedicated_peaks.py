@@ -16,7 +16,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class SearchRecord(BaseModel):
-    """The keys of record.json of a search that are needed here."""
+    """The keys of record.json of a search that this module reads."""
 
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
@@ -54,7 +54,7 @@ class DedicatedPeaks:
     """The dedicated peak of each tenant, and the cells that measured it.
 
     `rps` is by tenant, in requests/s: the mean estimate of the repeats that found a limit of the
-    server; NaN when none did.
+    server; NaN without such a repeat.
     """
 
     rps: Mapping[str, float]
@@ -62,7 +62,7 @@ class DedicatedPeaks:
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> Self:
-        """From the records of these cells."""
+        """Read the records of these cells."""
         records = list(read_records(DedicatedRecord, paths))
         found: dict[str, list[float]] = {}
         for record in records:
@@ -73,7 +73,7 @@ class DedicatedPeaks:
         return cls(mean_rps, records)
 
     def why_blocked(self, needed: Collection[str]) -> str:
-        """Which cells found no peak of these tenants, and how they ended; empty if all have a
+        """Say which cells found no peak of these tenants, and how they ended; empty if all have a
         peak."""
         cells = [
             f"{record.task.cell} ({record.outcome.replace('_', ' ')})"

@@ -37,7 +37,7 @@ from perseus.traffic.arrivals import Arrivals
 def predicted_peak(
     cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
-    """The limit of the mix with these weights, if it is predicted well enough.
+    """Return the predicted limit of the mix with these weights, if the prediction is good enough.
 
     None if the mix must be measured: too few mixes were measured, or the predictions of the best
     model are less accurate than `within_percent`, or by default than a second measurement.
@@ -64,8 +64,8 @@ def predicted_peak(
     ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(search.DRAWS) + 0.5
     reason = (
-        f"not measured: {found.step} predicts it within {found.half_width:.0%}, by the"
-        f" {found.n} mixes that were"
+        f"not measured: {found.step} predicts it within {found.half_width:.0%}, from {found.n}"
+        " measured mixes"
     )
     return replace(
         no_peak(Outcome.PREDICTED, reason),
@@ -86,7 +86,7 @@ def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
 
 
 class SoloRecord(DedicatedRecord):
-    """The keys of record.json of a dedicated cell that are needed here."""
+    """The keys of record.json of a dedicated cell that this module reads."""
 
     unloaded_p50_ms: dict[str, float | None]
     speeds_rps: dict[str, tuple[float | None, ...]]
@@ -94,7 +94,7 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """The repeats that found a dedicated peak, by tenant and copy."""
+    """Return the repeats that found a dedicated peak, by tenant and copy."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -104,7 +104,7 @@ def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
 
 
 def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
-    """`memory_bytes` is by model."""
+    """Return the dedicated measurements of a tenant; `memory_bytes` is by model."""
     (tenant,) = repeats[0].task.tenants
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
@@ -128,7 +128,7 @@ class EarlierMix:
 def _mixes(
     cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
 ) -> Iterator[EarlierMix]:
-    """Earlier mixes of the scenario, and mixes of copies, of tenants with dedicated peaks."""
+    """Yield earlier mixes of the scenario, and mixes of copies, if all peaks are known."""
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
         record = MixRecord.model_validate_json(path.read_bytes())
@@ -151,8 +151,8 @@ def _known(
     found_alone: Mapping[str, Floats],
     rng: np.random.Generator,
 ) -> Known:
-    """The sharing ratio of a mix; `found_alone` has draws of dedicated peaks, relative to their
-    estimates."""
+    """Return the sharing ratio of a mix; `found_alone` has draws of dedicated peaks, relative to
+    their estimates."""
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
     shares = np.array(mix.weights) / sum(mix.weights)

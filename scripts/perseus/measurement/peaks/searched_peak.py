@@ -22,8 +22,8 @@ from perseus.serving.failures import ServerError
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
     """Search the limit of the load line on a fresh server; load factors are points of that line.
 
-    Raises BlockedError before a server is started, ServerError when it does not start,
-    VerificationError when it serves wrong answers.
+    Raises BlockedError before a server is started, ServerError if it does not start,
+    VerificationError if it serves wrong answers.
     """
     if wanted.blocked:
         raise BlockedError(wanted.blocked)
@@ -55,7 +55,7 @@ def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
                 peak = no_peak(Outcome.FAILED, str(error))
         peak = with_advice(peak, cell, line)
         cell.say(describe_peak(peak, line, names))
-    # The windows of an attempt before this one have numbers, too.
+    # The windows of an earlier attempt also have numbers.
     certified = -1 if peak.certified_window < 0 else first_window + peak.certified_window
     found = peak_record(wanted, names, replace(peak, certified_window=certified), line)
     return Findings({**server.record, **found}, certified)

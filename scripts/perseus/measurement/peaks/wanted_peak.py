@@ -13,11 +13,11 @@ from perseus.study.experiments.peak import Run
 
 @dataclass(frozen=True)
 class WantedPeak:
-    """The limit of a load line.
+    """The limit that a cell searches for.
 
-    `run` has the weights of its mix, if it is one; `dedicated_rps` are requests/s by tenant, NaN
-    where none was found, in whose units the line is; `blocked` says why there is no such line,
-    empty if there is.
+    `run` has the weights if the load line is a mix. `dedicated_rps` are the dedicated peaks by
+    tenant, in requests/s, NaN if unknown; they are the units of the line. `blocked` says why there
+    is no such line, and is empty if there is one.
     """
 
     run: Run
@@ -26,8 +26,10 @@ class WantedPeak:
 
 
 def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
-    """The load line of the cell. The mix of a demand follows from dedicated peaks; no weights if
-    one is unknown."""
+    """Return the load line of the cell.
+
+    The mix of a demand follows from dedicated peaks; it has no weights if a peak is unknown.
+    """
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)
     idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}
     blocked = dedicated.why_blocked(set(names) - idle)

@@ -1,4 +1,4 @@
 """Progress of a measurement: messages, a live view on the terminal, and metrics for Prometheus.
 
-No result is made of it, and so no job depends on it.
+No result depends on the progress, and no job.
 """

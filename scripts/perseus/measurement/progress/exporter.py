@@ -1,6 +1,6 @@
 """An HTTP exporter for Prometheus of the cells that are measured now, on the loopback address.
 
-`/metrics` has their progress, `/targets` their servers, whose ports the system has chosen.
+`/metrics` has their progress, `/targets` their servers, whose ports the system chose.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PORT: Final = 9877
 class Exporter(ThreadingHTTPServer):
     """Reads the progress files at each request; `logs` is the folder of the logs of all studies.
 
-    Raises OSError when the port is taken; port 0 is any that is free.
+    Raises OSError if the port is taken; port 0 selects a free one.
     """
 
     daemon_threads = True

@@ -19,14 +19,15 @@ SLA = (*TENANT, "percentile")
 
 
 def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
-    """Metrics of the cells that are measured now; values that do not exist yet have no sample."""
+    """Return metrics of the cells that are measured now; values that do not exist yet have no
+    sample."""
     yield GaugeMetricFamily("perseus_cells", "Cells that are measured now", len(cells))
     yield from _of_cells(cells)
     yield from _of_tenants(cells)
 
 
 def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
-    """The servers of these cells in the format of Prometheus's HTTP discovery."""
+    """Return the servers of these cells in the format of Prometheus's HTTP discovery."""
     return [
         {
             "targets": [parts.netloc],
@@ -46,8 +47,10 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
 
 
 def _parameters(query: str) -> dict[str, str]:
-    """URL parameters as Prometheus takes them: by label, with the first value. An invalid label
-    name would make Prometheus refuse all targets, so it is left out."""
+    """Return URL parameters in Prometheus's format: by label, with the first value.
+
+    An invalid label name would make Prometheus refuse all targets, so it is left out.
+    """
     return {
         f"__param_{name}": values[0]
         for name, values in parse_qs(query).items()
@@ -68,10 +71,10 @@ def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
         "perseus_cell_phase", "1; the phase of the last window", labels=(*CELL, "phase")
     )
     told = GaugeMetricFamily(
-        "perseus_cell_told_timestamp_seconds", "When the last window had ended", labels=CELL
+        "perseus_cell_told_timestamp_seconds", "Time at which the last window ended", labels=CELL
     )
     end = GaugeMetricFamily(
-        "perseus_cell_end_timestamp_seconds", "When the cell will have ended, about", labels=CELL
+        "perseus_cell_end_timestamp_seconds", "Estimated time at which the cell ends", labels=CELL
     )
     windows = CounterMetricFamily(
         "perseus_cell_windows",
@@ -100,7 +103,7 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
     )
     answered = GaugeMetricFamily(
         "perseus_tenant_answered_requests_per_second",
-        "Part of it that was answered in the window",
+        "Share of the offered rate that was answered in the window",
         labels=TENANT,
     )
     lag = GaugeMetricFamily(
@@ -110,7 +113,7 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
     )
     latency = GaugeMetricFamily(
         "perseus_tenant_latency_seconds",
-        "Latency at the percentile of the SLA in the last window, from the intended send",
+        "Latency of the SLA",
         labels=SLA,
     )
     sla = GaugeMetricFamily("perseus_tenant_sla_seconds", "What that latency may be", labels=SLA)

@@ -17,10 +17,11 @@ SUFFIX: Final = ".progress.json"
 def progress_file(log: Path) -> Iterator[OnProgress]:
     """Keep the progress of the job in a file beside its log until the job ends.
 
-    It is written whole, between windows. A failure to write it does not make a measurement fail.
+    The file is replaced as a whole, between windows. A failure to write it does not make a
+    measurement fail.
     """
     path = log.with_suffix(SUFFIX)
-    partial = path.with_name(f".{path.name}.partial")  # not `whole`, which looks through the folder
+    partial = path.with_name(f".{path.name}.partial")  # not `whole`, which searches the folder
 
     def write(progress: Progress) -> None:
         with suppress(OSError):
@@ -35,9 +36,9 @@ def progress_file(log: Path) -> Iterator[OnProgress]:
 
 
 def under_way(logs: Path) -> list[Progress]:
-    """Progress of all cells that are measured now, from the folder of all logs.
+    """Return the progress of all cells that are measured now, from the folder of all logs.
 
-    Files of killed processes, files that are removed meanwhile, and files of another version of
+    Files of killed processes, files that disappear meanwhile, and files of another version of
     Perseus do not count.
     """
     found = []

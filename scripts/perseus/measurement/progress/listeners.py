@@ -24,7 +24,7 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
         def tell(progress: Progress) -> None:
             write(progress)
             if progress.text and show:
-                print(progress.text, flush=True)  # to the log, which has the job's output
+                print(progress.text, flush=True)  # to the log, which gets the job's output
             elif progress.text:
                 say(progress.text)
             if show:

@@ -1,7 +1,7 @@
 """A live view of the measured cell in the last lines of a terminal.
 
-The cursor rests above them, on an empty line. So whatever other programs print meanwhile, such as
-Snakemake on Ctrl-C, goes there and stays, and to erase the view nothing need be known of its size.
+The cursor stays above the view, on an empty line. Output of other programs, such as Snakemake on
+Ctrl-C, appears there and remains, and the view can be erased without knowing its size.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid
 MAX_PEAKS: Final = 8
 UNKNOWN: Final = "\N{EN DASH}"
 ERASE_BELOW: Final = "\x1b[J"
-"""From the cursor on: others print a line and its end apart, and what stands there stays."""
+"""Erases from the cursor on: other programs may print a line and its end separately, and their
+text must remain."""
 
 
 @contextmanager
 def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnProgress | None]:
     """Show the progress below all printed lines while the context is open.
 
-    Yields None where `stream` is no terminal, or one that cannot move its cursor.
+    Yields None if `stream` is no terminal, or a terminal that cannot move its cursor.
     """
     console = Console(file=stream)
     if not (stream.isatty() and console.is_interactive):
@@ -55,12 +56,12 @@ def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnPr
         try:
             yield view.show
         finally:
-            with signals_deferred():  # what is half erased would stay
+            with signals_deferred():  # a partly erased view would remain
                 view.end()
 
 
 class _View(RenderHook):
-    """Drawn again below each print of the console, and once a second."""
+    """The view, which is drawn again below each print of the console, and once a second."""
 
     def __init__(self, console: Console, overview: Overview | None) -> None:
         self._console, self._over, self._overview = console, Event(), overview
@@ -68,8 +69,10 @@ class _View(RenderHook):
         self._thread = Thread(target=self._refresh, name="view", daemon=True)
 
     def show(self, progress: Progress) -> None:
-        """Show the progress; the first call starts the view, so that its thread runs on the
-        job's CPUs."""
+        """Show the progress.
+
+        The first call starts the view, so that its thread runs on the job's CPUs.
+        """
         is_first, self._progress = self._progress is None, progress
         if is_first:
             self._console.push_render_hook(self)
@@ -109,7 +112,7 @@ class _Sequence(Control):
 
 
 def rendered(progress: Progress, now_s: float, overview: Overview | None = None) -> RenderableType:
-    """One line for the cell and its windows, one for each tenant, and one for each known
+    """Return one line for the cell and its windows, one for each tenant, and one for each known
     dedicated peak; `now_s` is on the Unix clock."""
     cell = Text("  ").join(_of_cell(progress, now_s, overview))
     peaks = [each for each in overview.peaks if each.server == progress.server] if overview else []
@@ -159,7 +162,7 @@ def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
 
 
 def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
-    """The first tenants, as many as fit on the screen."""
+    """Return the first tenants, as many as fit on the screen."""
     table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
     for each in peaks[:MAX_PEAKS]:
         table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))
@@ -170,7 +173,7 @@ def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
 
 def _table(first: str, *numbers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(first, overflow="ellipsis")  # the only one that gives way
+    table.add_column(first, overflow="ellipsis")  # the only column that shrinks
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     return table

@@ -1,6 +1,6 @@
 """The remaining part of a run and its known peaks, from the run's plan and results.
 
-The workflow writes the plan before the first job; each job that measures reads it once.
+The workflow writes the plan before the first job; each measuring job reads it once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ class AloneCell(Part):
 
 
 class RunPlan(Part):
-    """The cells of a run. `started_s` is on the Unix clock, `load_s` estimates the load of each
-    cell, `raw` is the folder of raw results."""
+    """The cells of a run.
+
+    `started_s` is on the Unix clock, `load_s` estimates the load of each cell, `raw` is the folder
+    of raw results.
+    """
 
     started_s: float
     load_s: dict[str, float]
@@ -64,7 +67,7 @@ def write_plan(logs: Path, plan: RunPlan) -> None:
 
 
 def overview(logs: Path, cell: str) -> Overview | None:
-    """The overview at the start of a cell; None if no plan contains the cell."""
+    """Return the overview at the start of a cell; None if no plan contains the cell."""
     try:
         plan = RunPlan.model_validate_json((logs / NAME).read_text())
     except (OSError, ValueError):
@@ -82,7 +85,7 @@ def overview(logs: Path, cell: str) -> Overview | None:
 
 
 def _has_ended(plan: RunPlan, cell: str) -> bool:
-    """Whether the cell has a record of this run."""
+    """Return whether the cell has a record of this run."""
     try:
         return Path(plan.raw, cell, RECORD).stat().st_mtime >= plan.started_s
     except OSError:
@@ -111,7 +114,7 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _rates_rps(records: list[Mapping[str, Any]], scale: str) -> Iterator[float]:
-    """Dedicated rates in requests/s, which equal the load factor."""
+    """Return dedicated rates in requests/s, which equal the load factor."""
     for record in records:
         if record.get(scale) is not None:
             yield float(record[scale])

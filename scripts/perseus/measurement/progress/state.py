@@ -17,10 +17,10 @@ from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
 class TenantProgress(Part):
     """A tenant in the last window; None before the first window, or without a value.
 
-    `answered_rps` is the part of the offered rate that was answered in the window; `latency_ms` is
-    at the percentile of the SLA, from the intended send; `send_lag_ms` is the 99th percentile.
-    `passed_rps` is the highest offered rate of the windows that passed so far, `failed_rps` the
-    lowest of those that failed.
+    `answered_rps` is the part of the offered rate that was answered in the window. `latency_ms` is
+    at the percentile of the SLA, from the intended send. `send_lag_ms` is the 99th percentile.
+    `passed_rps` is the highest offered rate of the passed windows, `failed_rps` the lowest of the
+    failed windows.
     """
 
     name: str
@@ -38,9 +38,9 @@ class TenantProgress(Part):
 class Progress(Part):
     """The state of an attempt at a cell; times are on the Unix clock, in seconds.
 
-    `process` is the identity of the process that measures; `metrics_url` has the metrics of the
-    server that runs, if anybody may read them; `phase` is that of the window that ended last, and
-    `windows` counts those that have ended by their verdicts; `text` describes the last one.
+    `process` is the identity of the measuring process. `metrics_url` has the metrics of the running
+    server, if they are readable without a token. `phase` is the phase of the last ended window.
+    `windows` counts the ended windows by verdict. `text` describes the last one.
     """
 
     process: str
@@ -67,8 +67,7 @@ class Progress(Part):
         seconds_left: float | None,
         text: str = "",
     ) -> Progress:
-        """Make the state from the rows of windows.parquet so far; `seconds_left` is remaining
-        load."""
+        """Make the state from the rows of windows.parquet; `seconds_left` is remaining load."""
         own = [row for row in rows if row["attempt"] == attempt]
         last = {row["tenant"]: row for row in own if row["window"] == own[-1]["window"]}
         verdicts = {row["window"]: str(row["window_verdict"]) for row in own}
@@ -94,13 +93,14 @@ OnProgress = Callable[[Progress], None]
 
 
 def ignored(progress: Progress) -> None:
-    """A receiver that does nothing."""
+    """Ignore the progress."""
 
 
 def _of_tenant(
     tenant: MeasuredTenant, row: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]
 ) -> TenantProgress:
-    """The state of a tenant; `row` is its last window, `rows` are all windows of the attempt."""
+    """Return the state of a tenant; `row` is its last window, `rows` are all windows of the
+    attempt."""
     seen = {} if row is None else _seen(row)
     return TenantProgress(
         name=tenant.name,
@@ -115,7 +115,7 @@ def _of_tenant(
 def _offered_rps(
     tenant: MeasuredTenant, rows: Sequence[Mapping[str, Any]], verdict: Verdict
 ) -> list[float]:
-    """Rates of the tenant's windows with this verdict."""
+    """Return the rates of the tenant's windows with this verdict."""
     return [
         float(row["offered_rps"])
         for row in rows
