@@ -1,4 +1,4 @@
-"""From a torchvision CNN to what a server loads.
+"""Convert a torchvision CNN into files for a server.
 
 In: an architecture and its weights. Out: ONNX files, programs, plans and Triton repositories.
 """

@@ -1,8 +1,8 @@
-"""Are answers right? Errors are compared with the part of an answer that depends on the image.
+"""Check answers: errors are compared with the part of an answer that depends on the image.
 
-Neither the size of the outputs nor a fixed threshold would notice a server that always gives the
-same answer: a network can put out a large constant plus a small signal, and some random networks
-put out 1e-9 altogether.
+Neither the size of the outputs nor a fixed threshold would detect a server that always gives the
+same answer. The outputs of a network can be a large constant plus a small signal, and some random
+networks have outputs of about 1e-9.
 """
 
 from __future__ import annotations
@@ -20,29 +20,31 @@ Array = NDArray[np.float32]
 TOLERANCES: Final = {"fp32": 1e-3, "fp16": 0.5, "bf16": 2.0, "int8": 3.0}
 """Largest relative error that rounding explains, by the precision of the arithmetic.
 
-Measured over thirteen architectures with random weights: fp32 kernels of onnxruntime and OpenVINO
-differ from torch by 2e-6 to 1.2e-4, bf16 by 0.04 to 1.1; the mean answer given to every image
-differs by 3.6 to 6.7, the answers of other images by 6 or more. Over nine of them, networks in fp16
-differ by 0.006 to 0.12 under onnxruntime on a CPU, and over ten in int8 by 0.5 to 3.3; no GPU
-has been measured.
+Measured over thirteen architectures with random weights: fp32 kernels of onnxruntime and
+OpenVINO differ from torch by 2e-6 to 1.2e-4, bf16 by 0.04 to 1.1. The mean answer, given to
+every image, differs by 3.6 to 6.7, and the answers to other images by 6 or more. Over nine
+architectures, networks in fp16 differ by 0.006 to 0.12 under onnxruntime on a CPU, and over ten
+in int8 by 0.5 to 3.3. No GPU has been measured.
 """
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""The same for a model whose arithmetic is not known, between two answers to the same request."""
+"""The same between two answers to the same request, for a model with an unknown precision."""
 
 
 def signal(outputs: Tensor) -> float:
-    """Root mean square deviation of `outputs` (n, classes) from their mean over the n inputs."""
+    """Return the root mean square deviation of `outputs` (n, classes) from their mean over the n
+    inputs."""
     return float(np.sqrt(np.mean(np.square(outputs - outputs.mean(axis=0), dtype=np.float64))))
 
 
 def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
-    """max |again - answers|, relative to what the answers to several requests differ by.
+    """Return max |again - answers|, relative to the differences between the answers to several
+    requests.
 
-    That is `signal`, or where they have several shapes the deviation of all their numbers. Infinite
-    for other shapes, for values that are not finite and, where all answers are alike, for any
-    difference.
+    These differences are `signal`, or if the answers have several shapes, the deviation of all
+    their numbers. The result is infinite for other shapes, for values that are not finite and, if
+    all answers are equal, for any difference.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -61,18 +63,19 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
 
 
 ROUNDING: Final = 1e-4
-"""The share of the largest number of an output that is rounding, however little the answers differ.
+"""Share of the largest number of an output that is rounding, however small the differences of
+answers are.
 
-Measured over ten public detectors, recognisers and classifiers that were sent noise: OpenVINO and
+Measured over ten public detectors, recognisers and classifiers with noise as input: OpenVINO and
 ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of it, and the answers by 1e-3 to 7e-2.
 """
 
 
 def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
-    """What an error of an output is compared with, 0 where all its answers are 0 or empty.
+    """Return the scale of the errors of an output, 0 if all its answers are 0 or empty.
 
-    That is `signal`, or where answers have several shapes the deviation of all their numbers; but
-    at least so much that ROUNDING is within the tolerance.
+    The scale is `signal`, or if answers have several shapes, the deviation of all their numbers. It
+    is at least so large that ROUNDING is within the tolerance.
     """
     numbers = [each.astype(np.float64) for each in answers]
     flat = np.concatenate([each.ravel() for each in numbers])
@@ -84,11 +87,11 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
 
 
 def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
-    """max |answer - expected| / scale, with `scale` that of all expected outputs.
+    """Return max |answer - expected| / scale, with the `scale` of all expected outputs.
 
-    Of whole numbers wider than a byte, which may be those of classes, and of booleans it is the
-    share that differs. Hold it against TOLERANCES. A wrong shape or a value that is not finite
-    gives infinity.
+    For booleans and for integers wider than a byte, which may be classes, it is the share of
+    different values. TOLERANCES has its limits. A wrong shape or a value that is not finite gives
+    infinity.
     """
     if answer.shape != expected.shape or not np.isfinite(answer).all():
         return float("inf")

@@ -1,5 +1,5 @@
-"""How networks of torchvision and timm are built by the name of their architecture, and the images
-that each wants."""
+"""Build networks of torchvision and timm by the name of their architecture, and state their image
+sizes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Classifier:
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
         options: dict[str, Any] = {"num_classes": classes or self.classes}
         if self.name in {"googlenet", "inception_v3"}:
-            # Their auxiliary heads serve training alone, and their own initialisation is slow.
+            # Their auxiliary heads are for training only, and slow to initialise.
             options |= {"init_weights": False, "aux_logits": has_aux}
         return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
 
@@ -68,7 +68,7 @@ class Segmenter:
 
     @property
     def input_px(self) -> int:
-        """Height and width that its weights were evaluated with."""
+        """Height and width of the images with which its weights were evaluated."""
         return preset(self.name, "DEFAULT").resize_size[0]
 
     @property
@@ -94,8 +94,11 @@ class Segmenter:
 
 @dataclass(frozen=True)
 class Detector:
-    """A detection network of torchvision: boxes, labels, scores and more of one image, as many as
-    it finds. It normalises colours, 0 to 1, and resizes by itself."""
+    """A detection network of torchvision: any number of boxes, labels, scores and more for one
+    image.
+
+    It normalises colours, 0 to 1, and resizes by itself.
+    """
 
     name: str
     classes = 91
@@ -108,7 +111,7 @@ class Detector:
 
     @property
     def input_px(self) -> int:
-        """Height and width that it resizes images to."""
+        """Height and width to which it resizes images."""
         torch, _ = import_torchvision()
         with torch.device("meta"):
             resizes: Any = self.bare().transform
@@ -130,8 +133,11 @@ class Detector:
 
 @dataclass(frozen=True)
 class Timm:
-    """A network of timm. `name` may end in .TAG, which names a set of weights; `size` is the height
-    and width of its input in pixels, for networks that are built for one size."""
+    """A network of timm.
+
+    `name` may end in .TAG, which names a set of weights; `size` is the height and width of its
+    input in pixels, for networks with a fixed size.
+    """
 
     name: str
     size: int | None = None
@@ -139,13 +145,13 @@ class Timm:
 
     @cached_property
     def _facts(self) -> Any:
-        """Return what timm states about the weights.
+        """Return the facts that timm states about the weights.
 
-        Raises ExportError for a name that it does not know, and without timm.
+        Raises ExportError for an unknown name, and without timm.
         """
         if importlib.util.find_spec("timm") is None:
             raise ExportError(TIMM_MISSING.format(f"timm/{self.name}"))
-        import_torchvision()  # which timm imports, too
+        import_torchvision()  # timm also imports torchvision
         import timm
 
         name, _, tag = self.name.partition(".")
@@ -181,7 +187,7 @@ class Timm:
     def trained(self, weights: str) -> torch.nn.Module:
         try:
             return self._made(pretrained=True)
-        except Exception as error:  # of the hub, of what it sends, and of timm
+        except Exception as error:  # exceptions of the hub, of damaged files, and of timm
             raise ExportError(
                 f"cannot load the weights of timm/{self.name}: {load_problem(error)}. Can this"
                 " machine reach the hub (huggingface.co)? Otherwise download the file elsewhere and"
@@ -197,16 +203,17 @@ class Timm:
 
         if self.size and has_fixed_size:
             options["img_size"] = self.size
-        # Without compiled parts, which no exporter follows.
+        # Without fused parts, which no exporter supports.
         return timm.create_model(self.name, exportable=True, **options)
 
 
 Library = Segmenter | Detector | Timm
-"""What `architecture: LIBRARY/NAME` builds."""
+"""The networks of `architecture: LIBRARY/NAME`."""
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:
-    """The network that `timm/NAME` or `torchvision/NAME` names. Raises ExportError for others."""
+    """Return the network with the name `timm/NAME` or `torchvision/NAME`. Raises ExportError for
+    others."""
     library, _, name = architecture.partition("/")
     if library == "timm":
         return Timm(name, input_size)

@@ -1,8 +1,8 @@
 """Find the weights of a network in a checkpoint, under the names that training tools give them.
 
-DataParallel and AveragedModel put `module.` before each name, torch.compile `_orig_mod.`, FSDP and
-checkpointed activations names of their own, Lightning the name of an attribute. Lightning, timm and
-others keep the state_dict beside epochs, optimisers and a moving average (EMA) of the weights.
+DataParallel and AveragedModel put `module.` before each name, torch.compile `_orig_mod.`. FSDP and
+checkpointed activations add names of their own, Lightning the name of an attribute. Lightning, timm
+and others store the state_dict beside epochs, optimisers and a moving average (EMA) of the weights.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from typing import Any, Final, NamedTuple
 WRAPPERS: Final = frozenset(
     {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 )
-"""Parts of a name that wrappers of a network or of its parts add at any place."""
+"""Parts of a name that wrappers of a network or of its modules add."""
 COUNTS: Final = frozenset({"n_averaged"})
-"""What AveragedModel keeps beside the weights."""
+"""Names that AveragedModel stores beside the weights."""
 
 State = Mapping[str, Any]
 
 
 class CheckpointError(ValueError):
-    """A checkpoint holds no weights of the network, or several; the message says what to do."""
+    """A checkpoint holds no weights of the network, or several. The message says what to do."""
 
 
 class Found(NamedTuple):
-    """Weights of a network in a checkpoint: by the key of its state_dict, empty for the checkpoint
-    itself, and the prefix of their names."""
+    """Weights of a network in a checkpoint.
+
+    `key` is the key of its state_dict, empty for the checkpoint itself; `prefix` is the prefix of
+    the names.
+    """
 
     key: str
     prefix: str
@@ -41,7 +44,8 @@ class Found(NamedTuple):
 
 
 def state_dicts(loaded: State, is_tensor: Callable[[Any], bool]) -> dict[str, State]:
-    """The state_dicts of a checkpoint by key; with the key "" where it is one itself."""
+    """Return the state_dicts of a checkpoint by key; the key is "" if the checkpoint is a
+    state_dict itself."""
     if all(map(is_tensor, loaded.values())):
         return {"": loaded}
     return {
@@ -54,10 +58,10 @@ def state_dicts(loaded: State, is_tensor: Callable[[Any], bool]) -> dict[str, St
 
 
 def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) -> State:
-    """The weights of the network with these names, under these names; the only state_dict as it is
-    where none has them all.
+    """Return the weights with these names of the network; if no state_dict has all names, the only
+    state_dict as it is.
 
-    Raises CheckpointError for several sets of weights, and says how to keep one.
+    Raises CheckpointError for several sets of weights; its message says how to keep one.
     """
     found = [each for key, state in states.items() for each in _with(key, state, names)]
     if len(found) == 1:
@@ -85,9 +89,9 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 
 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
-    """For each prefix under which a state_dict has all of the names."""
+    """Yield one entry for each prefix under which a state_dict has all of the names."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
-    if len(plain) < len(state.keys() - COUNTS):  # two sets, one of which is wrapped
+    if len(plain) < len(state.keys() - COUNTS):  # two sets of weights, one of them wrapped
         plain = dict(state)
     one = next(iter(names))
     prefixes = [name.removesuffix(one) for name in plain if f".{name}".endswith(f".{one}")]

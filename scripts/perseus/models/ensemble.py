@@ -1,8 +1,8 @@
-"""What stands before the network of a tenant that gets pictures: a Triton model that preprocesses
-them, and the ensemble of both, which has the tenant's name.
+"""Write the Triton models for a tenant with images as input: a model that preprocesses them, and
+the ensemble with the network, which has the tenant's name.
 
-Pictures are rows of bytes, (batch, bytes), TYPE_UINT8; zeros follow those that are shorter than the
-longest of their batch.
+Images are rows of encoded bytes, (batch, bytes), TYPE_UINT8; zeros pad images that are shorter than
+the longest of their batch.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE
 def write_ensemble(
     root: Path, served: ServedEnsemble, pictures: Path, check: Mapping[str, Any]
 ) -> None:
-    """Write the two into the repository `root`.
+    """Write the two models into the repository `root`.
 
-    pictures: pictures.npz of the network, which says what it wants of them.
-    check: what the export wrote of the network, check.json (inputs, outputs).
+    pictures: pictures.npz of the network, which has its preprocessing. check: the record of the
+    network's export, check.json (inputs, outputs).
     """
     wanted = Pictures.read(pictures).preprocessing
     (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs
@@ -44,9 +44,10 @@ def write_ensemble(
 def preprocess_config(
     served: ServedEnsemble, preprocessing: Preprocessing, image: TensorSpec
 ) -> pb.ModelConfig:
-    """From pictures to the network's image (channels, height, width).
+    """Return the configuration of the model from encoded images to the network's input (channels,
+    height, width).
 
-    On the CPU, a process for each of the server's cores; no picture waits for others.
+    On the CPU, there is one process for each of the server's cores, and no batching.
     """
     config = pb.ModelConfig(
         name=served.preprocess,
@@ -63,7 +64,7 @@ def preprocess_config(
 
 
 def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.ModelConfig:
-    """From pictures to the scores of the network."""
+    """Return the configuration of the ensemble from encoded images to the network's scores."""
     config = pb.ModelConfig(
         name=served.tenant,
         platform="ensemble",
@@ -76,7 +77,7 @@ def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.Model
     for model, given, made in steps:
         config.ensemble_scheduling.step.add(
             model_name=model,
-            model_version=-1,  # the latest
+            model_version=-1,  # the latest version
             input_map={"input": given},
             output_map={"output": made},
         )

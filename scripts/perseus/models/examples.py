@@ -1,4 +1,4 @@
-"""Seeded inputs of models: images, and values of which only types and shapes are known."""
+"""Seeded inputs of models: images, and values for inputs with known types and shapes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from perseus.study.tasks.own_examples import Values
 
 
 def random_images(count: int, size: int, seed: int) -> Array:
-    """`count` seeded images (count, 3, size, size), float32, around zero.
+    """Return `count` seeded images (count, 3, size, size), float32, around zero.
 
-    Patches of colour, from one to 16 x 16 per image in turn, under noise, at various contrasts.
-    Images of noise alone look alike to a network once they are pooled: their signal is weaker.
+    The images are patches of colour, from one to 16 x 16 per image in turn, with noise, at various
+    contrasts. Images of pure noise are nearly equal for a network after pooling: their signal is
+    weaker.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -30,18 +31,18 @@ def random_images(count: int, size: int, seed: int) -> Array:
 
 
 def random_pixels(images: Array) -> NDArray[np.uint8]:
-    """Random images as pixels, of which they have most of the range."""
+    """Return random images as pixels, with nearly the full range of values."""
     return np.clip(128 + 48 * images, 0, 255).astype(np.uint8)
 
 
 def examples(
     inputs: Sequence[TensorSpec], count: int, seed: int, values: Values | None = None
 ) -> dict[str, Tensor]:
-    """`count` values of each input, shape (count, *dims), the same at every call.
+    """Return `count` values of each input, shape (count, *dims), the same at every call.
 
-    Square images in FP32 are `random_images`, other floating numbers are standard normal. Whole
-    numbers of one byte are any, as those of a picture; wider ones are 0 or 1, which every
-    vocabulary, mask and index has. With `values`, numbers are drawn evenly from that range.
+    Square images in FP32 are `random_images`, other floating numbers are standard normal. Integers
+    of one byte have any value, like pixels. Wider integers are 0 or 1, which are valid for every
+    vocabulary, mask and index. With `values`, numbers are drawn uniformly from that range.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

@@ -1,8 +1,8 @@
 """Export errors: if a model cannot be exported, its file holds the error message instead.
 
-The file goes through the pipeline as a model does, so that a setting of a grid ends as a row with
-its reason while the others are measured. A scenario as it is configured stops the run
-(`require_model`).
+The pipeline handles this file like a model. A setting of a grid then becomes a row with the reason,
+and the other settings are measured. For a scenario of the configuration, `require_model` stops the
+run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from perseus.host.files import whole
 HEADER: Final = b"Perseus has no model here: "
 
 TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
-"""Exceptions of the machine, not of the network: the same job may succeed another time."""
+"""Exceptions with a cause in the machine, not in the network: the same job may succeed later."""
 
 
 class NoModelError(RuntimeError):
@@ -29,9 +29,9 @@ def export_or_write_error(
     say: Callable[[str], None],
     *refusals: type[Exception],
 ) -> dict[str, Any]:
-    """The result of `export`, which writes a model to `path`.
+    """Return the result of `export`, which writes a model to `path`.
 
-    If `export` raises one of `refusals`, its message is written to `path`, told to `say`, and
+    If `export` raises one of `refusals`, its message is written to `path`, passed to `say`, and
     returned under the key `export_error`.
     """
     try:
@@ -43,7 +43,7 @@ def export_or_write_error(
 
 
 def write_export_error(path: Path, reason: str) -> None:
-    """Write a file that says why there is no model in it."""
+    """Write a file with the reason for the missing model."""
     with whole(path) as partial:
         partial.write_bytes(HEADER + reason.encode())
 

@@ -1,6 +1,6 @@
-"""Weights that an ONNX file keeps in other files (external data), as torch.onnx.export writes them.
+"""Weights that an ONNX file stores in other files (external data), as torch.onnx.export does.
 
-They are read from inside the folder of the ONNX file only.
+They are read only from the folder of the ONNX file.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from perseus.models.onnx_graphs import stored_tensors
 if TYPE_CHECKING:
     import onnx
 
-MISSING: Final = "is not there"
-MAX_BYTES: Final = 2**31 - 1  # of a protobuf message, which the served file is
+MISSING: Final = "does not exist"
+MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, such as the served file
 
 
 def external_files(source: Path) -> list[str]:
-    """The files beside an ONNX file that its weights are in, those that are there and allowed.
+    """Return the files with weights beside an ONNX file, if they exist and are allowed.
 
-    None for a file that is no ONNX, or where the package onnx is not installed.
+    None for a file that is no ONNX, or if the package onnx is not installed.
     """
     if importlib.util.find_spec("onnx") is None:
         return []
@@ -32,14 +32,15 @@ def external_files(source: Path) -> list[str]:
 
     try:
         model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
-    except Exception:  # what is wrong with it is said elsewhere
+    except Exception:  # other functions report the error
         return []
     folder = source.parent
     return sorted(str(folder / each) for each in _locations(model) if not _problem(each, folder))
 
 
 def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
-    """Raises ExportError where weights are kept outside of the folder of `source`. Reads none."""
+    """Raise ExportError if weights are stored outside of the folder of `source`; reads no
+    weights."""
     size_bytes = source.stat().st_size
     for location in _locations(model):
         if problem := _problem(location, source.parent):
@@ -53,13 +54,13 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
         size_bytes += (source.parent / location).stat().st_size
     if size_bytes > MAX_BYTES:
         raise ExportError(
-            f"{source} has {size_bytes / 1e9:.1f} GB with the weights in other files, and at most"
-            f" {MAX_BYTES / 1e9:.1f} GB can be served"
+            f"{source} has {size_bytes / 1e9:.3g} GB with the weights in other files, and at most"
+            f" {MAX_BYTES / 1e9:.3g} GB can be served"
         )
 
 
 def load_external_data(model: onnx.ModelProto, source: Path) -> None:
-    """Take the weights in other files into the model. Raises ExportError."""
+    """Load the weights in other files into the model. Raises ExportError."""
     from onnx.checker import ValidationError
     from onnx.external_data_helper import load_external_data_for_model
 
@@ -73,7 +74,7 @@ def load_external_data(model: onnx.ModelProto, source: Path) -> None:
 
 
 def sha256_with_data(source: Path) -> str:
-    """Of an ONNX file; with weights in other files, of its digest and theirs."""
+    """Return the SHA-256 of an ONNX file; with weights in other files, that of all digests."""
     digests = [sha256(path) for path in (source, *map(Path, external_files(source)))]
     return (
         digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
@@ -81,7 +82,7 @@ def sha256_with_data(source: Path) -> str:
 
 
 def _locations(model: onnx.ModelProto) -> list[str]:
-    """Where tensors are kept, as the file says it."""
+    """Return the files in which tensors are stored, as the ONNX file names them."""
     from onnx.external_data_helper import uses_external_data
 
     apart = [each for each in stored_tensors(model) if uses_external_data(each)]
@@ -90,7 +91,7 @@ def _locations(model: onnx.ModelProto) -> list[str]:
 
 
 def _problem(location: str, folder: Path) -> str:
-    """Why no weights are read from a location; empty where they are. Nothing is opened."""
+    """Say why no weights are read from a location; empty if they are. Opens no file."""
     parts = Path(location).parts
     if Path(location).is_absolute():
         return "is an absolute path"

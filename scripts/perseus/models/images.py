@@ -1,4 +1,4 @@
-"""Images in files: those of a folder that a network is asked about, and seeded random ones."""
+"""Images in files: those of a folder, and seeded random ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ JPEG_QUALITY: Final = 90
 
 
 def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tensor:
-    """The files as one batch (n, 3, H, W).
+    """Read the files as one batch (n, 3, H, W).
 
-    `transform` makes a tensor (3, H, W) of an RGB image of Pillow, such as `networks.preset`.
-    Raises ExportError with the name of a file that is no whole PNG or JPEG image.
+    `transform` converts an RGB image of Pillow into a tensor (3, H, W), such as `networks.preset`.
+    Raises ExportError with the name of a file that is not a complete PNG or JPEG image.
     """
     from PIL import Image
 
@@ -35,10 +35,12 @@ def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tenso
 
 
 def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
-    """`count` seeded pictures of PICTURE_PX (width, height) as JPEG files in `folder`; their names.
+    """Write `count` seeded images of PICTURE_PX (width, height) as JPEG files into `folder`; return
+    their names.
 
-    Colours vary as much on each scale, from the whole down to 4 pixels, as those of photos do
-    (D. Field, J. Opt. Soc. Am. A 4, 1987): files and the work of decoding are as large.
+    Colours vary equally on each scale, from the whole image down to 4 pixels, as in photos (D.
+    Field, J. Opt. Soc. Am. A 4, 1987). The sizes of the files and the work to decode them are
+    therefore realistic.
     """
     from PIL import Image
 

@@ -1,7 +1,7 @@
-"""Operators of torchvision, for a build of it whose own do not fit this build of torch.
+"""Operators of torchvision for a build of torchvision that does not fit the build of torch.
 
-PyPI's torchvision is built for CUDA. Beside a CPU build of torch its library cannot be loaded, and
-the import then fails for want of the schemas of operators that detectors call.
+torchvision on PyPI is built for CUDA. With a CPU build of torch, its library does not load, and the
+import fails since the schemas of the detectors' operators are missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ SCHEMAS: Final = (
 
 
 def declare(torch: ModuleType) -> Any:
-    """Declare the operators, before torchvision is imported. They exist as long as the result."""
+    """Declare the operators, before torchvision is imported. They exist as long as the returned
+    object."""
     library = torch.library.Library("torchvision", "FRAGMENT")
     for schema in SCHEMAS:
         library.define(schema)
@@ -33,19 +34,19 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
     """Implement the operators for a CPU, after torchvision is imported."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
-    # In plain torch, as torchvision has it; its own wrapper would compile it.
+    # In plain torch, like torchvision's code; torchvision's wrapper would compile it.
     in_torch = module._roi_align.__wrapped__
     library.impl("roi_align", lambda *given: in_torch(*given), "CPU")
     torchvision.extension._has_ops = module._has_ops = _are_there  # type: ignore[attr-defined]
 
 
 def _are_there() -> bool:
-    """A function that torch can compile."""
+    """Check availability in a function that torch can compile."""
     return True
 
 
 def _nms(torch: ModuleType, boxes: Any, scores: Any, iou_threshold: float) -> Any:
-    """The numbers of the boxes (n, 4) that stay, by descending score, from ONNX Runtime."""
+    """Return the indices of the remaining boxes (n, 4), by descending score, from ONNX Runtime."""
     if not len(boxes):
         return torch.empty(0, dtype=torch.int64)
     given = {

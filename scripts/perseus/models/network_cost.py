@@ -1,4 +1,4 @@
-"""What one inference of a network costs, counted from its ONNX graph: operations and bytes."""
+"""Count the operations and bytes of one inference of a network from its ONNX graph."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """Of one example, such as an image.
+    """The cost of one example, such as an image.
 
-    `flops` counts a multiplication and an addition as two; convolutions and matrix products have
-    them all, other nodes one for each element that they make. `weight_bytes` are those of the
-    weights, as the file has them. `traffic_bytes` are what the nodes read and write, each for
-    itself, as if nothing stayed in a cache between them. `working_set_bytes` are the weights and
-    the largest sum of what one node reads and writes beside them: what a cache would have to hold.
-    `operators` counts the nodes.
+    `flops` counts a multiplication and an addition as two operations. Convolutions and matrix
+    products count all of them, other nodes one for each output element. `weight_bytes` is the size
+    of the weights in the file. `traffic_bytes` is what the nodes read and write, without any cache
+    between nodes. `working_set_bytes` is the size of the weights plus the largest other input and
+    output of a node: the cache size that would hold it. `operators` is the number of nodes.
     """
 
     flops: float
@@ -43,14 +42,14 @@ class _Tensor:
 
 
 LEFT_OUT: Final = {"": _Tensor((0,), 0, is_weight=False)}
-"""An optional input or output that a node does without, by its name."""
+"""Name of an optional input or output that a node does not use."""
 
 
 def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
-    """The cost of one example, of a file with these inputs.
+    """Return the cost of one example for a file with these inputs.
 
-    Nodes whose shapes cannot be inferred have no operations, and values without a shape no bytes.
-    Both branches of an If count, and one turn of a loop.
+    Nodes whose shapes cannot be inferred count no operations, and values without a shape no bytes.
+    Both branches of an If count, and one iteration of a loop.
     """
     import onnx
     from onnx.inliner import inline_local_functions
@@ -59,7 +58,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
     if model.functions:
         model = inline_local_functions(model)
     _for_one_example(model.graph, tensors)
-    # Of a file that declares other shapes than its nodes have, none is inferred.
+    # If the file declares other shapes than its nodes have, no shape is inferred.
     with contextlib.suppress(onnx.shape_inference.InferenceError):
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     graph = model.graph
@@ -68,7 +67,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
         of_weights += _bytes(each for each in _tensors(inner).values() if each.is_weight)
         for node in inner.node:
             if node.op_type == "Constant":
-                continue  # a weight, which is read where it is used
+                continue  # a weight, which counts where a node reads it
             operators += 1
             touched = [known[name] for name in (*node.input, *node.output) if name in known]
             flops += _flops(node, known)
@@ -84,7 +83,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
 
 
 def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
-    """Give the inputs the shapes of one example, and drop those that were inferred without."""
+    """Set the inputs to the shapes of one example, and remove inferred shapes."""
     before = (1,) if tensors.has_batches else ()
     shapes = {each.name: (*before, *each.dims) for each in tensors.inputs}
     shapes |= {each.name: before for each in graph.output}
@@ -98,7 +97,7 @@ def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
 def _scopes(
     graph: onnx.GraphProto, outer: Mapping[str, _Tensor]
 ) -> Iterator[tuple[onnx.GraphProto, dict[str, _Tensor]]]:
-    """A graph and all graphs in its nodes, each with the tensors that its nodes may name."""
+    """Yield a graph and all graphs in its nodes, each with the tensors that its nodes can name."""
     tensors = {**outer, **_tensors(graph)}
     yield graph, tensors
     for node in graph.node:
@@ -107,7 +106,7 @@ def _scopes(
 
 
 def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
-    """Those of a graph itself, by name, as far as their shapes are known."""
+    """Return the tensors of the graph itself, by name, if their shapes are known."""
     constants = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
     typed = [
         (each.name, each.type.tensor_type)
@@ -118,7 +117,7 @@ def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
         for name, of in typed
         if of.elem_type and of.HasField("shape")
     }
-    # A runtime makes sparse ones dense.
+    # Runtimes convert sparse weights into dense ones.
     sparse = [(each.values.name, each.dims, each.values) for each in graph.sparse_initializer]
     stored = [*((each.name, each.dims, each) for each in graph.initializer), *sparse]
     return {
@@ -128,7 +127,7 @@ def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
 
 
 def _tensor(shape: Sequence[int], data_type: int, is_weight: bool) -> _Tensor:
-    """Sizes that are not known are 0."""
+    """Return the tensor; unknown sizes are 0."""
     from onnx.helper import tensor_dtype_to_np_dtype
 
     element_bytes = tensor_dtype_to_np_dtype(data_type).itemsize
@@ -149,7 +148,7 @@ def _flops(node: onnx.NodeProto, tensors: Mapping[str, _Tensor]) -> float:
         return 2 * made * math.prod(filter_shape)
     if node.op_type == "ConvTranspose":
         read, (_, *filter_shape) = math.prod(shapes[0]), shapes[1]
-        return 2.0 * read * math.prod(filter_shape)  # (channels made / groups, height, width)
+        return 2.0 * read * math.prod(filter_shape)  # (output channels / groups, height, width)
     if node.op_type == "MatMul":
         return 2 * made * shapes[0][-1]
     if node.op_type == "Gemm":
@@ -160,7 +159,7 @@ def _flops(node: onnx.NodeProto, tensors: Mapping[str, _Tensor]) -> float:
 
 
 def _summed(equation: str, shapes: Sequence[Sequence[int]]) -> int:
-    """How many products an Einsum adds up for each element that it makes."""
+    """Return the number of products per output element of an Einsum."""
     read, arrow, made = equation.replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     for labels, shape in zip(read.split(","), shapes, strict=True):

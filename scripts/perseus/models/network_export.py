@@ -1,7 +1,7 @@
-"""Export a network of timm, or a detector or segmenter of torchvision, as it is.
+"""Export a network of timm, or a detector or segmenter of torchvision, unchanged.
 
-torch.onnx.export writes a file, torch's answers are compared with those of ONNX Runtime, and from
-there on it is taken as a user's own ONNX file is (`own_onnx`).
+torch.onnx.export writes a file, and torch's answers are compared with those of ONNX Runtime. The
+file is then treated like a user's own ONNX file (`own_onnx`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     import torch
 
 TYPICAL: Final = 16
-"""Random images that normalise random weights; with 4, float32 rounds the responses of some
-networks of timm by 3 % of their signal. Other networks have large maps: fewer images suffice."""
+"""Number of random images that normalise random weights. With 4, float32 rounding changes the
+responses of some networks of timm by 3 % of their signal. Other networks have large maps, so
+fewer images suffice."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`, as `take_onnx` does; return the check's record.
 
-    The input is "input", of images (n, 3, H, W), and outputs have the names that the network gives
-    them, or "output". `notes` say why it takes no batches, if it does not.
-
-    Raises ExportError for an unknown architecture or weights, a state_dict that does not fit, an
-    input size that the network refuses, what torch cannot export, and a failed check.
+    The input is "input", images (n, 3, H, W). Outputs have the names from the network, or "output".
+    If the network takes no batches, `notes` say why. Raises ExportError for an unknown architecture
+    or weights, a state_dict that does not fit, an input size that the network refuses, what torch
+    cannot export, and a failed check.
     """
     of = of_library(task.architecture, task.input_size)
     size = task.input_size or of.input_px
@@ -80,7 +80,7 @@ def _network(of: Library, task: NetworkTask, size: int) -> torch.nn.Module:
 def _reference(
     of: Library, network: torch.nn.Module, asked: Mapping[str, Tensor], what: str
 ) -> Reference:
-    """What torch answers to each example, in a batch of one."""
+    """Return torch's answers to each example, in a batch of one."""
     torch, _ = import_torchvision()
     alone = np.asarray(asked["input"])[:, np.newaxis]
     try:
@@ -98,7 +98,10 @@ def _reference(
 
 
 def _named(answer: Any) -> dict[str, torch.Tensor]:
-    """The tensors of an answer by name. Raises ExportError if the answer contains anything else."""
+    """Return the tensors of an answer by name.
+
+    Raises ExportError if the answer contains anything else.
+    """
     torch, _ = import_torchvision()
     named = answer if isinstance(answer, dict) else {"output": answer}
     if not all(isinstance(each, torch.Tensor) for each in named.values()):
@@ -116,7 +119,7 @@ def _write(
     path: Path,
     what: str,
 ) -> list[str]:
-    """Write the ONNX file, with an open batch if that can be; return notes for the user."""
+    """Write the ONNX file, with an open batch if possible; return notes for the user."""
     torch, _ = import_torchvision()
 
     class Exported(torch.nn.Module):  # type: ignore[name-defined]
@@ -127,7 +130,7 @@ def _write(
         def forward(self, images: Any) -> tuple[Any, ...]:
             return tuple(_named(of.call(self.network, images)).values())
 
-    # Left in training mode, the whole would be put back there with the network inside.
+    # The exporter restores the training mode of the wrapper, including the network inside.
     write = functools.partial(write_onnx, Exported().eval(), path=path, outputs=outputs)
     notes = []
     with torch.no_grad():

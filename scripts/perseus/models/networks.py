@@ -1,4 +1,4 @@
-"""Networks with their weights, torchvision's preprocessing, and torch's quirks."""
+"""Networks with their weights, torchvision's preprocessing, and special cases of torch."""
 
 from __future__ import annotations
 
@@ -25,39 +25,41 @@ if TYPE_CHECKING:
 
 
 IMAGENET_CLASSES = 1000
-"""That torchvision's networks tell apart, unless they are told otherwise."""
+"""Default number of classes of torchvision's networks."""
 
 
 COUNT = ".num_batches_tracked"
-"""Ends the name of what a batch normalisation counts, which only training reads."""
+"""End of the name of a batch normalisation's counter, which only training reads."""
 
 
 class ExportError(ValueError):
-    """The model cannot be exported; the message says why and what to do next."""
+    """The model cannot be exported. The message says why and what to do next."""
 
 
 class Architecture(Protocol):
-    """How networks of one architecture are built; `models.architectures` has the kinds."""
+    """A kind of architecture with a function for its networks; `models.architectures` has the
+    kinds."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def classes(self) -> int:
-        """That its networks tell apart, unless they are told otherwise."""
+        """Default number of classes of its networks."""
 
     @property
     def known_weights(self) -> Sequence[str]:
         """The names of trained weights."""
 
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
-        """The network as initialised by torch; with heads that serve training alone, or without."""
+        """Return the network as initialised by torch, with or without heads that are for training
+        only."""
 
     def trained(self, weights: str) -> torch.nn.Module:
-        """The network with one of `known_weights`. Raises ExportError."""
+        """Return the network with one of `known_weights`. Raises ExportError."""
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
-        """What such a network answers to images (n, 3, H, W)."""
+        """Return the network's answer to images (n, 3, H, W)."""
 
 
 @functools.cache
@@ -75,8 +77,11 @@ def import_torchvision() -> tuple[ModuleType, ModuleType]:
 
 @functools.cache
 def _missing_operators() -> Any:
-    """The operators of a torchvision whose own do not fit this build of torch, which the cache
-    keeps; None where its own are there."""
+    """Return the replaced operators of a torchvision that does not fit this build of torch; None if
+    torchvision fits.
+
+    The cache keeps them alive.
+    """
     import torch
 
     package = importlib.util.find_spec("torchvision")
@@ -90,11 +95,12 @@ def _missing_operators() -> Any:
 
 
 def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
-    """torchvision's own preprocessing for these weights, from an image to a tensor (3, H, W).
+    """Return torchvision's own preprocessing for these weights, from an image to a tensor (3, H,
+    W).
 
-    It resizes the short side to `resize_size`, crops the centre, `crop_size`, and normalises the
-    colours. Random weights and those of a file have the preprocessing of the DEFAULT weights.
-    With `input_size` the crop is that large and the resize keeps its proportion to the crop.
+    It resizes the short side to `resize_size`, crops the centre to `crop_size`, and normalises the
+    colours. Random weights and weights from a file have the preprocessing of the DEFAULT weights.
+    With `input_size`, the crop has that size, and the resize keeps its proportion to the crop.
     Downloads nothing.
     """
     _, torchvision = import_torchvision()
@@ -108,7 +114,8 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
 
 def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
-    """What a preset does before it normalises: from an image to pixels (3, H, W), uint8."""
+    """Return the steps of a preset before normalisation: from an image to pixels (3, H, W),
+    uint8."""
     _, torchvision = import_torchvision()
     do = torchvision.transforms.functional
 
@@ -121,13 +128,14 @@ def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
 
 
 def normalised(pixels: Tensor, like: Any) -> Array:
-    """What a preset makes of pixels (n, 3, H, W)."""
+    """Normalise pixels (n, 3, H, W) as a preset does."""
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (like.mean, like.std))
     return np.asarray((pixels.astype(np.float32) / 255 - mean) / std, np.float32)
 
 
 def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
-    """The network with the normalisation of a preset before it: it takes pixels, uint8."""
+    """Return the network with the normalisation of a preset before it; its input is pixels,
+    uint8."""
     torch, _ = import_torchvision()
     std = np.array(like.std, np.float32)[:, None, None]
     mean = np.array(like.mean, np.float32)[:, None, None]
@@ -146,22 +154,23 @@ def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
 
 
 def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
-    """Height and width in pixels that the weights were made for."""
+    """Return the height and width in pixels for which the weights were trained."""
     return preset(architecture, weights).crop_size[0]
 
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raises ExportError, with a hint, for a name that is not known."""
+    """Raise ExportError, with a hint, for an unknown name."""
     if name not in known:
         hint = meant_or_known(name, known)
         raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
 
 
 def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
-    """The network with its weights; random ones are drawn from torch's generator, and normalise
-    their activations by those of the `typical` images (n, 3, H, W).
+    """Return the network with its weights.
 
-    Raises ExportError for an unknown weights name and for a state_dict that does not fit.
+    Random weights are drawn from torch's generator, and normalised by the activations for the
+    `typical` images (n, 3, H, W). Raises ExportError for an unknown weights name and for a
+    state_dict that does not fit.
     """
     if weights == "random":
         network = of.bare()
@@ -178,21 +187,21 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
 
 
 def require_fit(of: Architecture, path: Path) -> None:
-    """Raises ExportError unless a file is a state_dict of the architecture; reads no weights."""
+    """Raise ExportError unless a file is a state_dict of the architecture; reads no weights."""
     torch, _ = import_torchvision()
     try:
         with torch.device("meta"):
             state = _state_dict(of, path, device="meta")
             _fitting(of, state, path)
-    except NotImplementedError:  # of RegNets, whose widths torchvision computes with tensors
+    except NotImplementedError:  # for RegNets, whose widths torchvision computes with tensors
         _fitting(of, _state_dict(of, path, device="meta"), path)
 
 
 def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
     state = _state_dict(of, path, device="cpu")
     network = _fitting(of, state, path)
-    # Over the network's own: it has the counts of batches, and tells the versions of its modules,
-    # which a plain dictionary does not.
+    # The network's own state_dict is updated, since it has the counters of batches and the versions
+    # of its modules, which a plain dictionary lacks.
     complete = network.state_dict()
     complete.update(state)
     network.load_state_dict(complete)
@@ -200,14 +209,15 @@ def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
 
 
 def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
-    """The weights in a file, under the names of the architecture where it has them all.
+    """Return the weights in a file, under the names of the architecture if it has all names.
 
-    Raises ExportError for a file that is no checkpoint of tensors, or holds several weights.
+    Raises ExportError for a file that is no checkpoint of tensors, or holds several sets of
+    weights.
     """
     torch, _ = import_torchvision()
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-    except Exception as error:  # pickle, zip and torch errors alike: the file is not ours to trust
+    except Exception as error:  # errors of pickle, zip and torch alike: the file is not trusted
         raise ExportError(
             f"{path} is not a state_dict that can be loaded safely: {load_problem(error)}. "
             "Write it with torch.save(model.state_dict(), path)."
@@ -218,7 +228,7 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
     if not states:
         other = [key for key, value in state.items() if not isinstance(value, torch.Tensor)]
         raise ExportError(
-            f"{path} holds {_some('keys that are no tensors', other)}. "
+            f"{path} holds {_some('keys without tensors', other)}. "
             "Write it with torch.save(model.state_dict(), path)."
         )
     names = of.bare().state_dict().keys()
@@ -229,9 +239,9 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
 
 
 def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
-    """The network that the tensors of a file belong to, by their names and shapes.
+    """Return the network to which the tensors of a file belong, by their names and shapes.
 
-    Counts of batches may be missing, as torch has it: files before its version 0.4.1 have none.
+    Counters of batches may be missing, as torch permits: files before its version 0.4.1 have none.
     """
     has_aux = any(key.lower().startswith("aux") for key in state)
     network = of.bare(has_aux=has_aux)
@@ -252,9 +262,9 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 
 
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
-    """How many classes a file's network tells apart, where they are not as many as usual.
+    """Return the number of classes of a file's network, if it is not the default.
 
-    It differs then in its heads alone, in their first dimension, and in all of them alike.
+    Such a network differs only in its heads, in their first dimension, and equally in all of them.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
@@ -270,7 +280,10 @@ def _unlike(shapes: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> lis
 
 
 def load_problem(error: Exception) -> str:
-    """Why a file of weights is refused; torch's own words advise to load it all the same."""
+    """Say why a file of weights is refused.
+
+    torch's own message would advise to load it without the check.
+    """
     if isinstance(error, pickle.UnpicklingError):
         names = re.findall(r"GLOBAL ([\w.]+)", str(error))
         return (
@@ -285,11 +298,11 @@ def load_problem(error: Exception) -> str:
 
 
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
-    """Make the outputs of a freshly initialised network depend on which of the images is its input.
+    """Make the outputs of a freshly initialised network depend on its input image.
 
-    Deep networks without trained statistics let the signal fade to nothing or to a constant.
-    Batch normalisation undoes this once its running mean and variance are those of real
-    activations; and heads that some architectures initialise to zero must not stay there.
+    Deep networks without trained statistics let the signal fade to zero or to a constant. Batch
+    normalisation prevents this if its running mean and variance are those of real activations.
+    Heads that some architectures initialise to zero are also initialised here.
     """
     torch, _ = import_torchvision()
     for module in network.modules():

@@ -1,8 +1,8 @@
-"""Export a torchvision classification CNN to ONNX, and prove that the ONNX file computes the same.
+"""Export a torchvision classification CNN to ONNX, and check that the ONNX file computes the same.
 
-`export_model` is the one entry: it builds the network, writes `model.onnx` with a dynamic batch
-axis, runs it under onnxruntime and compares the answers with torch's. Nothing is left behind
-when the comparison fails.
+The entry point is `export_model`: it builds the network, writes `model.onnx` with a dynamic batch
+axis, runs it under onnxruntime and compares the answers with torch's. If the comparison fails, no
+file remains.
 """
 
 from __future__ import annotations
@@ -48,25 +48,23 @@ from perseus.study.tasks.export import ExportTask
 if TYPE_CHECKING:
     import torch
 
-# Deviation between inputs that float32 cannot mistake for rounding (2**-24 = 6e-8 per operation).
+# Deviation between inputs that is clearly above float32 rounding (2**-24 = 6e-8 per operation).
 MIN_SIGNAL_SHARE: Final = 1e-4
-# Both are read by every runtime since onnxruntime 1.18 (Triton 24.06).
+# Every runtime since onnxruntime 1.18 (Triton 24.06) reads both.
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
 LARGEST_BYTES: Final = 2**31 - 2**20
-"""Of weights in an ONNX file: a protobuf message ends at 2 GiB."""
+"""Largest size of weights in an ONNX file: a protobuf message has at most 2 GiB."""
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`; return the record of the check as plain builtins.
 
-    The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32
-    [batch, classes], and carries its weights. `reference_path` is the `Reference` of the images
-    and of what torch answers to them. Both files are replaced at once, and only after the check
-    has passed.
-
-    Raises ExportError for an unknown architecture or weights name, a state_dict that does not
-    fit, an image that cannot be read, an input size that the network refuses, and a failed check.
+    The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32 [batch,
+    classes], and contains its weights. `reference_path` is the `Reference`: the images and torch's
+    answers. Both files are replaced at once, and only after the check has passed. Raises
+    ExportError for an unknown architecture or weights name, a state_dict that does not fit, an
+    image that cannot be read, an input size that the network refuses, and a failed check.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)
@@ -97,10 +95,11 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
 def surveyed_export(
     say: Callable[[str], None], task: ExportTask, onnx_path: Path, reference_path: Path
 ) -> dict[str, Any]:
-    """As `export_model`, but where the network cannot be exported `onnx_path` says why.
+    """Export as `export_model` does; if the network cannot be exported, write the reason to
+    `onnx_path`.
 
-    The reference then has torch's answers all the same: the network may be served by a runtime that
-    needs no ONNX. Raises ExportError where torch does not run it either.
+    The reference then still has torch's answers, since a runtime that needs no ONNX may serve the
+    network. Raises ExportError if torch cannot run the network either.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
@@ -116,12 +115,12 @@ def surveyed_export(
 
 
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
-    """(network, images (n, 3, H, W), its answers to them (n, classes)), the same at every call.
+    """Return (network, images (n, 3, H, W), its answers to them (n, classes)), the same at every
+    call.
 
-    Of requests in uint8 the images are pixels, which the network normalises itself; the answers
-    are those of the network proper to what torchvision makes of the pixels.
-
-    Raises ExportError for a task that names what is unknown or does not fit together.
+    For requests in uint8, the images are pixels, which the network normalises itself. The answers
+    are then those of the original network to the pixels after torchvision's normalisation. Raises
+    ExportError for a task with unknown names or with parts that do not fit together.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -147,14 +146,14 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
 
 
 def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
-    """Those of a network that answers images (n, 3, H, W) with scores (n, classes)."""
+    """Return the tensors of a network that answers images (n, 3, H, W) with scores (n, classes)."""
     return ModelTensors.of_classifier(images.shape[1:], scores.shape[1], DATATYPES[images.dtype])
 
 
 def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request: str) -> Tensor:
-    """The images to ask a network about, (n, 3, size, size): random ones without files.
+    """Return the images for the network's check, (n, 3, size, size): random ones without files.
 
-    Files are preprocessed as torchvision's `preset` does, up to pixels for a request in uint8.
+    Files are preprocessed by torchvision's `preset`, or for a request in uint8 only up to pixels.
     """
     if files:
         transform = pixels_by(like) if request == "uint8" else like
@@ -170,7 +169,7 @@ def check_onnx(
     what: str = "the model",
     tolerance: float = TOLERANCES["fp32"],
 ) -> dict[str, Any]:
-    """As `compared`; raises ExportError, too, where the error exceeds the tolerance."""
+    """Compare as `compared` does; also raise ExportError if the error exceeds the tolerance."""
     record = compared(onnx_path, reference, what, tolerance)
     if not record["relative_error"] <= tolerance:
         raise ExportError(
@@ -184,9 +183,9 @@ def check_onnx(
 def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float) -> dict[str, Any]:
     """Run the ONNX file under onnxruntime on the CPU and compare it with the reference.
 
-    In batches the first example goes alone and the others as one batch: two sizes prove that the
-    batch axis is dynamic. Returns relative_error, tolerance and batches; raises ExportError for a
-    file that onnxruntime does not run.
+    With batches, the first example runs alone and the others as one batch: two sizes prove that the
+    batch axis is dynamic. Returns relative_error, tolerance and batches. Raises ExportError for a
+    file that onnxruntime cannot run.
     """
     numbers = list(range(reference.count))
     more = numbers[1:] or [0, 0]
@@ -205,7 +204,7 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
 def keep_answers(
     onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
 ) -> dict[str, Any]:
-    """Write the reference of an ONNX file; return what the record says of both."""
+    """Write the reference of an ONNX file; return the record of both."""
     reference.write(npz)
     return {
         **tensors.plain(),
@@ -216,7 +215,7 @@ def keep_answers(
 
 
 def require_signal(expected: Array, what: str) -> float:
-    """The signal of answers. Raises ExportError where they hardly depend on the image."""
+    """Return the signal of answers. Raises ExportError if they hardly depend on the image."""
     scale = signal(expected)
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
@@ -239,8 +238,9 @@ def write_onnx(
 ) -> tuple[int, int]:
     """Write the ONNX file; return its opset and IR version.
 
-    An open batch needs an `example` of 2 or more (torch.export takes 0 and 1 for constants). With
-    `is_traced` TorchScript exports it, which follows what depends on the numbers of detections.
+    An open batch needs an `example` of 2 or more (torch.export treats 0 and 1 as constants). With
+    `is_traced`, TorchScript exports the network, which supports shapes that depend on the number of
+    detections.
     """
     torch, _ = import_torchvision()
     import onnx
@@ -270,9 +270,10 @@ def write_onnx(
                 shapes = ({0: "batch"},) if is_batch_open else None
                 program = export(dynamo=True, dynamic_shapes=shapes, external_data=False)
                 model = program.model_proto
-    except Exception as error:  # torch.onnx raises many kinds
+    except Exception as error:  # torch.onnx raises many kinds of exceptions
         raise ExportError(f"torch cannot export this network to ONNX: {error}") from error
-    # Stack traces with the paths of this host: no use to a runtime, and other bytes elsewhere.
+    # Without stack traces: they have the paths of this host, which runtimes do not need, and which
+    # would change the file on other hosts.
     for node in model.graph.node:
         del node.metadata_props[:]
     model.ir_version = min(model.ir_version, MAX_IR_VERSION)
@@ -295,6 +296,6 @@ def _without_logging() -> Iterator[None]:
 
 
 def sha256(path: Path) -> str:
-    """Of a file, in hexadecimal digits."""
+    """Return the SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""An ONNX graph and those that it has inside of its nodes."""
+"""An ONNX graph and the graphs inside of its nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """The branches of an If, the body of a Loop or a Scan."""
+    """Yield the branches of an If, the body of a Loop or a Scan."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.g
@@ -22,7 +22,7 @@ def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and those in its nodes, at any depth."""
+    """Yield a graph and those in its nodes, at any depth."""
     yield graph
     for node in graph.node:
         for inner in inner_graphs(node):
@@ -30,7 +30,7 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All weights and constants of a model, those of its functions included."""
+    """Yield all weights and constants of a model, those of its functions included."""
     nodes: list[onnx.NodeProto] = []
     graphs = list(all_graphs(model.graph))
     for function in model.functions:
@@ -53,8 +53,11 @@ def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def give_dimensions(model: onnx.ModelProto) -> None:
-    """Make inputs and outputs that are one number without dimensions tensors of one, in place:
-    Triton serves no others."""
+    """Convert inputs and outputs that are one number without dimensions into tensors of size one,
+    in place.
+
+    Triton cannot serve values without dimensions.
+    """
     from onnx import helper, numpy_helper
 
     graph = model.graph
@@ -91,15 +94,15 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""Ends the names of values inside that are one number."""
+"""End of the names of inner values that are one number."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""Begin or end the names of operators with whole numbers in place of real ones."""
+"""Beginning or end of the names of operators on quantised numbers."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:
-    """That of the coarsest arithmetic in a file."""
+    """Return the lowest precision of the arithmetic in a file."""
     import onnx
 
     bodies = [function.node for function in model.functions]

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class OnnxRuntimeError(ExportError):
-    """ONNX Runtime does not take or run a model."""
+    """ONNX Runtime cannot load or run a model."""
 
 
 class OnnxNetwork:
-    """An ONNX model in ONNX Runtime: the path of a file, or what stands in it.
+    """An ONNX model in ONNX Runtime: the path of a file, or its content.
 
-    `output_shapes` are by name, as far as ONNX Runtime infers them. Raises OnnxRuntimeError where
-    it does not take or run the model, which `what` names.
+    `output_shapes` are by name, if ONNX Runtime infers them. Raises OnnxRuntimeError if ONNX
+    Runtime cannot load or run the model, which the message calls `what`.
     """
 
     def __init__(self, model: str | bytes, what: str) -> None:
@@ -35,7 +35,7 @@ class OnnxNetwork:
         self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The outputs by name."""
+        """Return the outputs by name."""
         sent = {name: np.asarray(each) for name, each in given.items()}
         try:
             answers = self._session.run(list(self.output_shapes), sent)
@@ -51,7 +51,8 @@ class OnnxNetwork:
 
 
 def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:
-    """ONNX Runtime on at most two cores; `model` is the path of a file, or what stands in it."""
+    """Return an ONNX Runtime session on at most two cores; `model` is the path of a file, or its
+    content."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

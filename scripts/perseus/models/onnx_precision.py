@@ -1,7 +1,7 @@
-"""An exported ONNX file in another precision, for runtimes that take it from the network: TensorRT,
-ONNX Runtime on a GPU, and OpenVINO for int8.
+"""Convert an exported ONNX file to another precision.
 
-Inputs and outputs stay fp32, so that clients and checks are those of the fp32 file.
+The runtimes TensorRT, ONNX Runtime on a GPU, and OpenVINO for int8 take the precision from the
+file. Inputs and outputs stay fp32, so clients and checks are those of the fp32 file.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
 OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
-"""The first opset that quantises weights by channel, and its IR version."""
+"""The first opset with quantisation of weights by channel, and its IR version."""
 
 Examples = Sequence[Mapping[str, Tensor]]
-"""Inputs by name, in batches of one where there are batches."""
+"""Inputs by name; in batches of one if the model has batches."""
 
 
 def convert(
@@ -39,8 +39,8 @@ def convert(
 ) -> dict[str, Any]:
     """Write `converted_path`; return the comparison with torch's answers, as plain builtins.
 
-    Raises ExportError when the file cannot be converted, or answers otherwise than rounding to the
-    precision explains (under onnxruntime on the CPU).
+    Raises ExportError if the file cannot be converted, or if its answers (under onnxruntime on the
+    CPU) differ by more than rounding to the precision explains.
     """
     import onnx
 
@@ -51,7 +51,7 @@ def convert(
         onnx.checker.check_model(model)
     except TEMPORARY_ERRORS:
         raise
-    except Exception as error:  # the converters raise many kinds
+    except Exception as error:  # the converters raise many kinds of exceptions
         raise ExportError(f"{onnx_path} cannot be converted to {precision}: {error}") from error
     with whole(converted_path) as partial:
         onnx.save_model(model, str(partial))
@@ -66,14 +66,15 @@ def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
     from onnxruntime.transformers.onnx_model import OnnxModel
 
     model = convert_float_to_float16(onnx.load(str(onnx_path)), keep_io_types=True)
-    OnnxModel(model).topological_sort()  # its casts of the inputs stand last otherwise
+    OnnxModel(model).topological_sort()  # otherwise the casts of the inputs are last
     return model
 
 
 def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
-    """Explicit quantisation (Q/DQ) as TensorRT wants it: symmetric, weights by channel, no bias.
+    """Return the network with explicit quantisation (Q/DQ) as TensorRT requires it: symmetric,
+    weights by channel, no bias.
 
-    The range of each activation is the largest seen on `examples`, those of the export's check.
+    The range of each activation is the largest on `examples`, those of the export's check.
     """
     import onnx
     from onnxruntime import quantization
@@ -96,7 +97,7 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
             str(quantised),
             Reader(),
             quant_format=quantization.QuantFormat.QDQ,
-            # Without VNNI a CPU adds two products in 16 bits: of 8-bit weights they overflow.
+            # Without VNNI, a CPU adds two products in 16 bits, which overflow with 8-bit weights.
             reduce_range=True,
             op_types_to_quantize=QUANTISED,
             per_channel=True,
@@ -106,16 +107,16 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
             extra_options={
                 "ActivationSymmetric": True,
                 "WeightSymmetric": True,
-                "QuantizeBias": False,  # TensorRT adds it in floating point
+                "QuantizeBias": False,  # TensorRT adds the bias in floating point
             },
         )
         return onnx.load(str(quantised))
 
 
 def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same network in an opset whose quantisation has channels, of any weights, inputs or not.
+    """Return the same network in an opset with quantisation by channel.
 
-    Raises ExportError for one that onnx cannot bring there.
+    Raises ExportError if onnx cannot convert the network.
     """
     import onnx
 
@@ -123,7 +124,7 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
     if opset < OPSET_OF_CHANNELS:
         try:
             model = onnx.version_converter.convert_version(model, OPSET_OF_CHANNELS)
-        except Exception as error:  # of C++, and of no common kind
+        except Exception as error:  # exceptions of C++, without a common base class
             raise ExportError(
                 f"its opset is {opset}, and onnx cannot convert it ({error}): export it with opset"
                 f" {OPSET_OF_CHANNELS} or later"
@@ -136,4 +137,4 @@ CONVERTERS: Final[dict[str, Callable[[Path, Examples], onnx.ModelProto]]] = {
     "fp16": _half,
     "int8": _quantised,
 }
-"""By the precision that they convert to; examples are for calibration."""
+"""Converters by precision; the examples are for calibration."""

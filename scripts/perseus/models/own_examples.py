@@ -1,4 +1,4 @@
-"""What a user's own model is asked: examples in a file, images, or seeded values."""
+"""Examples for a user's own model: from a file, from images, or seeded values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 
 
 def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) -> dict[str, Tensor]:
-    """By input, shape (n, *dims). Raises ExportError for what `example_problems` names."""
+    """Return examples by input, shape (n, *dims). Raises ExportError with the
+    `example_problems`."""
     if wrong := list(example_problems(asked, inputs)):
         raise ExportError("; ".join(wrong))
     if asked.inputs:
@@ -30,7 +31,8 @@ def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) ->
 
 
 def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:
-    """Why these cannot be sent to a model with these inputs, in one sentence each."""
+    """Yield the reasons why these examples do not fit a model with these inputs, one sentence
+    each."""
     if asked.inputs:
         yield from _problems_of_file(Path(asked.inputs), inputs)
     if asked.images:
@@ -105,7 +107,7 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
 
 
 def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
-    """Where the channels of an input are, if it is one of images."""
+    """Return the position of the channels of an input, if it takes images."""
     places = {"nchw": 0, "nhwc": -1}
     asked = [pixels.layout] if pixels.layout else list(places)
     fitting = [each for each in asked if len(of.dims) == 3 and of.dims[places[each]] in (1, 3)]
@@ -113,7 +115,7 @@ def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
 
 
 def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
-    """An image of the size of an input: (pixel * scale - mean) / std."""
+    """Return an image of the size of an input: (pixel * scale - mean) / std."""
     from PIL import Image
 
     is_first = _layout(pixels, of) == "nchw"

@@ -1,4 +1,4 @@
-"""Files of a user's own, weights and networks, looked at before any job takes them."""
+"""Check a user's own files, weights and networks, before any job uses them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from perseus.study.planning import own_examples
 
 
 def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
-    """Why the files of these models cannot be taken, as far as that is told without running them;
-    with each model the files of its images.
+    """Yield the reasons why the files of these models cannot be used, without running them.
 
-    What needs a package that only jobs have is left to them.
+    Each model comes with the files of its images. Checks that need packages of the jobs are left to
+    the jobs.
     """
     for model, images in models:
         yield from (f"models: {model.name}: {problem}" for problem in _of_files(model, images))

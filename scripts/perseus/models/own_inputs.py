@@ -1,4 +1,4 @@
-"""The inputs of a user's ONNX file as it declares them, and the sizes that a study closes."""
+"""The inputs of a user's ONNX file as declared, and the sizes that a study sets."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the study says of sizes that a file leaves open: by input, or all of one size."""
+    """The sizes in the study for open sizes of a file: by input, or one for all."""
 
     shape: Mapping[str, tuple[int, ...]]
     input_size: int | None = None
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Without the weights, which old files list among their inputs, too."""
+    """Return the inputs without the weights, which old files also list among their inputs."""
     weights = {each.name for each in graph.initializer}
     return [each for each in graph.input if each.name not in weights]
 
 
 def declared(value: onnx.ValueInfoProto) -> TensorSpec:
-    """A tensor with its first size; with the name of its type where Triton serves none such."""
+    """Return a tensor with its first size; with the name of its type if Triton cannot serve it."""
     import onnx
 
     if value.type.WhichOneof("value") != "tensor_type":
@@ -47,12 +47,13 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
-    """The inputs with the sizes that the study gives; their first may be open, and is the batch."""
+    """Return the inputs with the sizes of the study; the first size may be open, and is the
+    batch."""
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
 def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
-    """What is wrong with the tensors of a file, and with the sizes that a study gives to them."""
+    """Yield the problems of a file's tensors, and of the sizes that a study sets."""
     inputs = inputs_of(model.graph)
     names = [each.name for each in inputs]
     for what, values in (("input", inputs), ("output", list(model.graph.output))):
@@ -99,7 +100,7 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Names of the sizes that an input leaves open, without the batch."""
+    """Return names of the sizes that an input leaves open, without the batch."""
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
         dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
@@ -109,8 +110,7 @@ def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
 
 
 def common_size(dims: Iterable[Sequence[int]]) -> int | None:
-    """The first size that all inputs have, 1 where it is open; None where they have none in
-    common."""
+    """Return the first size that all inputs have, 1 if it is open; None if it differs."""
     sizes = {each[0] if each else None for each in dims}
     if sizes <= {OPEN, 1}:
         return 1
@@ -118,12 +118,12 @@ def common_size(dims: Iterable[Sequence[int]]) -> int | None:
 
 
 def _key(name: str) -> str:
-    """As YAML has it."""
+    """Return a name as a key in YAML."""
     return name if re.fullmatch(r"[A-Za-z_][\w./-]*", name) else json.dumps(name)
 
 
 def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
-    """The sizes of an input, as far as they are known."""
+    """Return the sizes of an input that are known."""
     given = sizes.shape.get(value.name)
     if given is not None:
         return next(iter(_fillings(value, given)), declared(value).dims)
@@ -134,8 +134,8 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 
 
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
-    """What the sizes that are given may mean: those that are open behind the first, all behind the
-    first, all that are open, or all."""
+    """Yield the possible meanings of the given sizes: the open sizes after the first, all sizes
+    after the first, all open sizes, or all sizes."""
     dims = declared(value).dims
     if not _has_shape(value):
         return [(OPEN, *given)]
@@ -148,7 +148,7 @@ def _has_shape(value: onnx.ValueInfoProto) -> bool:
 
 
 def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
-    """Whether a size behind the first is that one, or open."""
+    """Return whether a size after the first equals this one, or is open."""
     return any(each in (OPEN, size) for each in declared(value).dims[1:])
 
 

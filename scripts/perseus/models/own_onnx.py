@@ -1,6 +1,6 @@
-"""A user's own ONNX file, made ready to be served as it is, and proved to be the same.
+"""Prepare a user's own ONNX file for serving, unchanged, and check that the answers are the same.
 
-Nothing of the file is executed but by ONNX Runtime, which knows no code in models.
+Only ONNX Runtime executes parts of the file, and it supports no code in models.
 """
 
 from __future__ import annotations
@@ -54,15 +54,14 @@ def take_onnx(
 ) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
 
-    what: names the model in messages; by default the path of its file.
-    sorted_by: the output with the scores of a detector, see `Reference`.
+    what: name of the model in messages; by default the path of its file. sorted_by: the output with
+    the scores of a detector, see `Reference`.
 
-    Names stay as they are, and open sizes become those of the task. The file takes batches where
-    it answers in them as it answers one example after the other; otherwise it is served without
-    batches, as it is. `notes` in the record are what a user should know of that.
-
-    Raises ExportError for what `own_problems` tells, and for a file that ONNX Runtime does not run,
-    or that answers otherwise when it is asked again.
+    Names stay the same, and open sizes become those of the task. The file takes batches if it
+    answers them like one example after the other. Otherwise it is served without batches,
+    unchanged, and `notes` in the record say why. Raises ExportError for the problems in
+    `own_problems`, and for a file that ONNX Runtime cannot run, or that answers differently when
+    asked again.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -103,10 +102,10 @@ def take_onnx(
 
 
 def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str]:
-    """What is wrong with a file, with the sizes that a study gives to it and with what it is to be
-    asked, before any of it is run.
+    """Yield the problems of a file, of the sizes in the study and of the examples, before the file
+    runs.
 
-    Raises ExportError for what is no ONNX file that ONNX Runtime takes.
+    Raises ExportError if ONNX Runtime cannot read it as an ONNX file.
     """
     model = read_onnx(source)
     if wrong := list(problems(model, sizes)):
@@ -119,16 +118,16 @@ def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str
 
 
 def read_onnx(source: Path) -> onnx.ModelProto:
-    """An ONNX file without the weights in other files, which must lie beside it, and with at least
-    one dimension of each input and output.
+    """Read an ONNX file without the weights in other files, and give each input and output a
+    dimension.
 
-    Raises ExportError.
+    Weights in other files must be in the same folder. Raises ExportError.
     """
     import onnx
     from google.protobuf.message import DecodeError
 
     try:
-        # By what it holds: without a format, onnx goes by the end of the name.
+        # By content: without a format, onnx looks at the end of the name.
         model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
     except DecodeError as error:
         raise ExportError(f"{source} is not an ONNX file, or not a whole one") from error
@@ -142,14 +141,14 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """What an example has: without the first size, where all inputs have it in common."""
+    """Return an example's number of rows: the first size, if all inputs have it in common."""
     if not common_size([each.dims for each in inputs]):
         return list(inputs)
     return [replace(each, dims=each.dims[1:]) for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
-    """As many examples of `size` rows each, of which one begins with each of the rows."""
+    """Return the same number of examples, each of `size` rows and starting with another row."""
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
@@ -158,10 +157,10 @@ def _grouped(given: Examples, size: int) -> Examples:
 def _served(
     model: onnx.ModelProto, inputs: Sequence[TensorSpec], what: str
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
-    """The model with these sizes of its inputs, in ONNX Runtime, too.
+    """Return the model with these sizes of its inputs, also in ONNX Runtime.
 
-    Its sizes stay open where ONNX Runtime takes it so only: what it infers of sizes may be refused
-    in a branch that no request takes.
+    Its sizes stay open if ONNX Runtime refuses it otherwise: an inferred size may be invalid in a
+    branch that no request takes.
     """
     sized = _as_served(model, inputs)
     try:
@@ -173,8 +172,8 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """The model with these sizes of its inputs, whole ones or open first ones, and without what
-    follows from others."""
+    """Return the model with these sizes of its inputs, all fixed or with an open first one, and
+    without inferred shapes."""
     import onnx
 
     served = onnx.ModelProto()
@@ -199,7 +198,8 @@ def _declare(value: onnx.ValueInfoProto, dims: Sequence[int], kind: int) -> None
 def _reference(
     network: OnnxNetwork, given: Examples, task: OwnOnnxTask, precision: Precision, what: str
 ) -> Reference:
-    """Examples with the answers to each. Raises ExportError where they cannot be kept."""
+    """Return examples with the answers to each. Raises ExportError if the answers cannot be a
+    reference."""
     count = len(next(iter(given.values())))
     try:
         answers = [
@@ -224,7 +224,7 @@ def _reference(
             )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
-    tolerance = TOLERANCES["fp32"]  # the very same arithmetic
+    tolerance = TOLERANCES["fp32"]  # exactly the same arithmetic
     error = found.error([0], network.answer(found.given([0])), found.scales(tolerance))
     if error <= tolerance:
         return found
@@ -250,9 +250,9 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """The answers to each example as rows of batches; `alone` has them in batches of `size`.
+    """Return the answers to each example as rows of batches; `alone` has them in batches of `size`.
 
-    Raises ExportError where they are none.
+    Raises ExportError if the answers are no rows of batches.
     """
     if size is None:
         raise ExportError("its inputs have no first size in common")
@@ -276,10 +276,10 @@ def _write(
     path: Path,
     what: str,
 ) -> tuple[ModelTensors, dict[str, Any]]:
-    """Write the file that is served; (its tensors, the check of its answers).
+    """Write the file for serving; return (its tensors, the check of its answers).
 
-    inputs: without the batch, if the reference has batches. Raises ExportError where the file
-    answers otherwise.
+    inputs: without the batch, if the reference has batches. Raises ExportError if the answers of
+    the file differ.
     """
     import onnx
 
@@ -308,6 +308,6 @@ def _write(
 
 
 def _known(shape: Sequence[Any], rank: int) -> tuple[int, ...]:
-    """The sizes that ONNX Runtime infers, open where it infers none."""
+    """Return the sizes that ONNX Runtime infers, and open ones for the others."""
     known = list(shape) if len(shape) == rank else [None] * rank
     return tuple(size if isinstance(size, int) and size > 0 else OPEN for size in known)

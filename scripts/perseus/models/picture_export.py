@@ -1,4 +1,4 @@
-"""The pictures that a network is asked about as files, and torch's answers to them."""
+"""Write the images for a network as files, with torch's answers to them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from perseus.study.tasks.export import ExportTask
 def export_pictures(task: ExportTask, path: Path) -> None:
     """Write `path` (.npz): the images of the task, or seeded random ones without any.
 
-    It is a `Reference`, and `Pictures`.
-    Raises ExportError for what torch refuses, an image that cannot be read, and answers that do not
-    depend on the picture.
+    The file is a `Reference` and has `Pictures`. Raises ExportError if torch refuses the network,
+    if an image cannot be read, or if answers do not depend on the image.
     """
     with temporary_folder() as folder:
         names = task.images or random_pictures(folder, MIN_IMAGES, task.seed)
@@ -39,7 +38,8 @@ def export_pictures(task: ExportTask, path: Path) -> None:
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:
-    """torchvision's for these weights, with a crop of `input_size` pixels (`networks.preset`)."""
+    """Return torchvision's preprocessing for these weights, with a crop of `input_size` pixels
+    (`networks.preset`)."""
     own = preset(architecture, weights, input_size)
     return Preprocessing(
         resize_px=own.resize_size[0],

@@ -1,7 +1,7 @@
-"""Pictures become tensors as torchvision makes them, with Pillow and NumPy alone.
+"""Convert images into tensors as torchvision does, with only Pillow and NumPy.
 
-This file also stands in repositories, as the model.py of a Triton model: Triton's Python backend
-runs it before the network of a tenant with `preprocessing: server`. So it imports nothing of
+Repositories also contain this file as the model.py of a Triton model: Triton's Python backend runs
+it before the network of a tenant with `preprocessing: server`. Therefore it imports nothing of
 Perseus, and client and server do the same work.
 """
 
@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 PARAMETER = "preprocessing"
-"""That of the Triton model which holds a `Preprocessing`, as JSON."""
+"""Name of the Triton model's parameter that holds a `Preprocessing`, as JSON."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What a network wants of a picture.
+    """The preprocessing of a network.
 
-    Its short side is resized to `resize_px` by the filter of Pillow's that is called `resample`,
-    `crop_px` x `crop_px` pixels are cut out of its centre, and the colours (0..1) are normalised by
-    the `mean` and `std` of red, green and blue, where it `normalises`: other networks take pixels.
+    The short side of an image is resized to `resize_px` by Pillow's filter `resample`, and
+    `crop_px` x `crop_px` pixels are cut out of its centre. With `normalises`, the colours (0..1)
+    are normalised by the `mean` and `std` of red, green and blue; otherwise the network takes
+    pixels.
     """
 
     resize_px: int
@@ -38,14 +39,15 @@ class Preprocessing:
     normalises: bool = True
 
     def tensor(self, picture: NDArray[np.uint8]) -> NDArray[np.float32] | NDArray[np.uint8]:
-        """The input of the network, (3, crop_px, crop_px), of a PNG or JPEG file's bytes, (n,).
+        """Return the input of the network, (3, crop_px, crop_px), from a PNG or JPEG file's bytes,
+        (n,).
 
-        Zeros may follow the file. Raises OSError (Pillow's errors are that), SyntaxError or
-        ValueError for what is no such file.
+        Zeros may follow the file. Raises OSError (which includes Pillow's errors), SyntaxError or
+        ValueError for other bytes.
         """
         with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
             image = file.convert("RGB")
-        # Rounded as torchvision does it.
+        # Rounded like torchvision.
         short, px = min(image.size), self.crop_px
         width, height = (int(self.resize_px * side / short) for side in image.size)
         image = image.resize((width, height), Image.Resampling[self.resample])
@@ -63,7 +65,7 @@ class Preprocessing:
 
 
 class TritonPythonModel:
-    """What Triton runs: rows of bytes, one for each picture, to as many tensors."""
+    """The Triton model: converts rows of bytes, one for each image, into as many tensors."""
 
     def initialize(self, args: dict[str, str]) -> None:
         parameters = json.loads(args["model_config"])["parameters"]
@@ -73,7 +75,7 @@ class TritonPythonModel:
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: Any) -> Any:
-        import triton_python_backend_utils as pb_utils  # which is inside Triton alone
+        import triton_python_backend_utils as pb_utils  # this module exists only inside Triton
 
         try:
             pictures = np.from_dlpack(pb_utils.get_input_tensor_by_name(request, "input"))
@@ -81,7 +83,7 @@ class TritonPythonModel:
             batch: NDArray[Any] = np.stack(tensors)
         except Exception as failure:
             return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"preprocess: {failure}"))
-        # As backends/perseus_tensors.py, which NVIDIA's images do not have.
+        # The same as backends/perseus_tensors.py, which NVIDIA's images do not have.
         capsule = batch.__dlpack__()
         ctypes.pythonapi.PyCapsule_SetDestructor(ctypes.py_object(capsule), None)
         return pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("output", capsule)])

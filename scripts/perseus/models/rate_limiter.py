@@ -1,4 +1,4 @@
-"""Triton's rate limiter: what the repository and the server's command line must agree on."""
+"""Triton's rate limiter: the common settings of the repository and the server's command line."""
 
 from typing import Final
 

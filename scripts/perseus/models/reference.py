@@ -1,4 +1,4 @@
-"""reference.npz: what a model is asked, and what it answers to each example."""
+"""reference.npz: the examples for a model, and its answer to each."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from perseus.models.tensors import Tensor
 from perseus.study.model import Precision
 
 Answers = Sequence[Mapping[str, Tensor]]
-"""Of each example, the outputs by name."""
+"""For each example, the outputs by name."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Examples and their answers, as the model gives them to each alone.
+    """Examples and the model's answer to each example alone.
 
-    `inputs` are by name, shape (n, *dims), n examples. With `has_batches` the answers are without
-    the batch; otherwise they are whole tensors, which may differ in shape. `precision` is that of
-    the arithmetic inside of the file. Unless `is_deterministic`, the same example has other answers
-    another time. With `sorted_by` the answers are detections, and it is the output of their scores.
+    `inputs` are by name, shape (n, *dims), n examples. With `has_batches`, the answers are without
+    the batch; otherwise they are whole tensors, which may differ in shape. `precision` is the
+    precision of the arithmetic in the file. Unless `is_deterministic`, the same example gets
+    different answers. With `sorted_by`, the answers are detections, and `sorted_by` is the output
+    with their scores.
     """
 
     inputs: Mapping[str, Tensor]
@@ -38,7 +39,7 @@ class Reference:
 
     @property
     def count(self) -> int:
-        """Of the examples."""
+        """Number of examples."""
         return len(self.answers)
 
     @property
@@ -46,12 +47,13 @@ class Reference:
         return tuple(self.answers[0])
 
     def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """The inputs of a request with these examples; without batches, of the first."""
+        """Return the inputs of a request with these examples; without batches, those of the first
+        example."""
         rows = list(examples) if self.has_batches else examples[0]
         return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
 
     def expected(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """The answer to that request."""
+        """Return the expected answer to that request."""
         if not self.has_batches:
             return dict(self.answers[examples[0]])
         return {name: np.stack([self.answers[i][name] for i in examples]) for name in self.outputs}
@@ -60,14 +62,17 @@ class Reference:
         return [answer[output] for answer in self.answers]
 
     def scales(self, tolerance: float) -> dict[str, float]:
-        """What errors of each output are compared with."""
+        """The scales for errors of each output."""
         return {name: scale_of(self.all_answers(name), tolerance) for name in self.outputs}
 
     def error(
         self, examples: Sequence[int], answer: Mapping[str, Tensor], scales: Mapping[str, float]
     ) -> float:
-        """The largest relative error of an answer to the request with these examples; infinite for
-        outputs that are missing or of another shape. Random ones must be there."""
+        """Return the largest relative error of an answer to the request with these examples;
+        infinite for missing outputs or other shapes.
+
+        Outputs that are not deterministic are only required to exist.
+        """
         expected = self.expected(examples)
         if not self.is_deterministic:
             return 0.0 if expected.keys() <= answer.keys() else float("inf")
@@ -76,7 +81,7 @@ class Reference:
         return max(_error(answer.get(name), of, scales[name]) for name, of in expected.items())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """As they stand in the file."""
+        """Return the arrays for the file."""
         answers = {
             f"answer/{i}/{name}": tensor
             for i, answer in enumerate(self.answers)
@@ -97,7 +102,7 @@ class Reference:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Reference:
-        """That of a file that was opened."""
+        """Return the reference in an opened file."""
         named = [name.split("/", 2) for name in arrays if name.startswith("answer/")]
         answers: list[dict[str, Tensor]] = [{} for _ in {number for _, number, _ in named}]
         for _, number, name in named:
@@ -122,13 +127,14 @@ class Reference:
 
     @classmethod
     def of_classifier(cls, images: Tensor, scores: Tensor) -> Reference:
-        """Of images (n, 3, height, width) and numbers for each class (n, classes)."""
+        """Return the reference of a classifier: images (n, 3, height, width) and numbers for each
+        class (n, classes)."""
         return cls({"input": images}, [{"output": row} for row in scores])
 
 
 def _error(answer: Tensor | None, expected: Tensor, scale: float) -> float:
     if answer is None:
         return float("inf")
-    # Triton knows no tensor without dimensions beside the batch.
+    # Triton has no tensors without dimensions beside the batch.
     is_padded = answer.shape == (*expected.shape, 1)
     return relative_error(answer.reshape(expected.shape) if is_padded else answer, expected, scale)

@@ -1,13 +1,13 @@
 """Write the Triton model repository of one scenario.
 
-`write_repository` makes all of it: for each tenant `<root>/<tenant>/config.pbtxt` and
-`<root>/<tenant>/1/<the model's file>`, and beside these what torch answers to what the tenant is
-asked; what stands before the network of a tenant that gets pictures is written by `ensemble`.
-`model_config` says what stands in a config.pbtxt; what is the runtime's own comes from the module
-of its name in `runtimes`. The same repository is served by our python-based backends
-(scripts/backends) and, unchanged, by the C++ backends of NVIDIA's container. But without
---disable-auto-complete-config, a C++ backend turns dynamic batching on by itself for a tenant that
-has none (max_queue_delay_us=None) and a max_batch_size above 1.
+`write_repository` writes for each tenant `<root>/<tenant>/config.pbtxt` and `<root>/<tenant>/1/<the
+model's file>`, and beside these torch's answers to the tenant's examples. `ensemble` writes the
+models before the network of a tenant with images. `model_config` defines the content of
+config.pbtxt; the parameters of a runtime come from the module of its name in `runtimes`.
+
+Perseus's Python backends (scripts/backends) and the C++ backends of NVIDIA's container serve the
+same repository. Without --disable-auto-complete-config, a C++ backend enables dynamic batching for
+a tenant with max_queue_delay_us=None and a max_batch_size above 1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T", pb.ModelInput, pb.ModelOutput)
 
 
 class RepositoryError(ValueError):
-    """A tenant that cannot be served; the message says what to change."""
+    """A tenant cannot be served. The message says what to change."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,12 @@ class ModelFiles:
 def write_repository(
     root: Path, task: RepositoryTask, model_files: Sequence[ModelFiles], *, is_variant: bool
 ) -> None:
-    """Write the repository of a scenario into `root`, which is not there yet.
+    """Write the repository of a scenario into `root`, which must not exist.
 
-    model_files: of each tenant of the task, in that order.
-    is_variant: whether it is a setting of a grid, or of a survey, which ends as a row where a model
-        could not be made or takes no such batches: in the place of the model stands why.
-
-    Raises RepositoryError for an unfit tenant, NoModelError where there is no model.
+    model_files: those of each tenant of the task, in that order. is_variant: whether the scenario
+    is a setting of a grid, or of a survey. If a model could not be made, or takes no such batches,
+    the reason is then written in place of the model, and becomes a row of the results. Raises
+    RepositoryError for an unfit tenant, NoModelError if there is no model.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -71,7 +70,7 @@ def write_repository(
         write_tenant(root, tenant, files.model, check)
         if unfit:
             write_export_error(model_path(root, tenant.name, tenant.model_file), unfit)
-        if tenant.ensemble:  # by its name: what preprocesses is no part of what other tenants are
+        if tenant.ensemble:  # by its name: the preprocessing model is not a tenant of others
             before = import_module("perseus.models.ensemble")
             before.write_ensemble(root, tenant.ensemble, files.reference, check)
         with whole(root / answers_file(tenant_of(tenant.name))) as partial:
@@ -81,18 +80,17 @@ def write_repository(
 def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[str, Any]) -> None:
     """Write one tenant's network: `config.pbtxt`, and a copy of the file `model`.
 
-    check: what the export wrote of the model, check.json (inputs, outputs, has_batches).
-
-    Raises RepositoryError for an unfit tenant.
+    check: the record of the model's export, check.json (inputs, outputs, has_batches). Raises
+    RepositoryError for an unfit tenant.
     """
     config = model_config(tenant, ModelTensors.of(check))
     write_model(root, config, tenant.model_file, model)
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
-    """Why a network cannot be served in the batches that are asked for; empty if it can.
+    """Say why a network cannot be served in the configured batches; empty if it can.
 
-    check: as of `write_tenant`.
+    check: as in `write_tenant`.
     """
     tensors = ModelTensors.of(check)
     if tensors.has_batches:
@@ -109,10 +107,10 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
 def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
     """Write one Triton model of the repository `root`, whose `file` is a copy of `source`.
 
-    It is copied, not linked: what is served stays what it was, whoever writes into the export's
-    file, and a repository may lie on another disk.
+    A copy and not a link, so that a later write into the export's file does not change the served
+    model, and so that a repository may be on another disk.
     """
-    # The file first: a config.pbtxt stands only beside its model.
+    # The file first, so that there is no config.pbtxt without its model.
     with whole(model_path(root, config.name, file)) as partial:
         shutil.copyfile(source, partial)
     with whole(root / config.name / CONFIG) as partial:
@@ -120,19 +118,18 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
 
 
 def model_path(root: Path, model: str, file: str) -> Path:
-    """Where the file of a Triton model lies; it has one version."""
+    """Return the path of the file of a Triton model, which has one version."""
     return root / model / "1" / file
 
 
 def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
-    """The configuration of `tenant`, whose model has these tensors.
+    """Return the configuration of `tenant`, whose model has these tensors.
 
-    A priority is written as the rate limiter's, with one unit of the resource "cores" per thread:
-    it takes effect in a server run with `--rate-limit=execution_count`. The server's
-    `--rate-limit-resource=cores:<n>` sets how many there are (default: the most that one instance
-    needs, so that such tenants take turns).
-
-    Raises RepositoryError for a tenant that Triton or its runtime would refuse.
+    A priority is written as that of the rate limiter, with one unit of the resource "cores" per
+    thread. It takes effect in a server with `--rate-limit=execution_count`. The server's `--rate-
+    limit-resource=cores:<n>` sets the number of units (default: the most that one instance needs,
+    so that such tenants take turns). Raises RepositoryError for a tenant that Triton or its runtime
+    would refuse.
     """
     if problem := next(_problems(tenant), None):
         raise RepositoryError(f"tenant {tenant.name!r} of model {tenant.model!r}: {problem}")
@@ -161,14 +158,17 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     if tenant.max_queue_delay_us is not None:
         config.dynamic_batching.max_queue_delay_microseconds = tenant.max_queue_delay_us
         config.dynamic_batching.preferred_batch_size.extend(tenant.preferred_batch_sizes)
-    # Sorted: protobuf's map has no order of its own, and the text must not vary.
+    # Sorted: protobuf's map has no order, and the text must not vary.
     for key, value in sorted(parameters_of(tenant).items()):
         config.parameters[key].string_value = value
     return config
 
 
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
-    """Triton knows no tensor without dimensions beside the batch, but can take one of them away."""
+    """Return the configuration of a tensor.
+
+    Triton has no tensors without dimensions beside the batch, but can remove one of size 1.
+    """
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:
         return kind(name=of.name, data_type=datatype, dims=of.dims)

@@ -1,10 +1,10 @@
 """Build a TensorRT plan of an ONNX file with TensorRT's own `trtexec`.
 
 A plan fits one kind of GPU and one version of TensorRT, so it is built on the machine that serves
-it, by the version that serves it; `trtexec` on the PATH may be a script that runs NVIDIA's
-container. From 11 on, TensorRT takes the precision of a network from its ONNX and has no --fp16;
-10 does the same with --stronglyTyped. Perseus always builds in this way: an fp16 plan is that of
-an fp16 or int8 ONNX (`convert`), whose inputs and outputs are fp32.
+it, by the version that serves it. `trtexec` on the PATH may be a script that runs NVIDIA's
+container. From version 11 on, TensorRT takes the precision of a network from its ONNX and has no
+--fp16; version 10 does the same with --stronglyTyped, which Perseus always uses. An fp16 plan is
+that of an fp16 or int8 ONNX (`convert`), whose inputs and outputs are fp32.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.tensorrt import TensorRtTask
 
 OLDEST = (10, 0, 0)
-ALWAYS_TYPED = (11, 0, 0)  # from here on a network always says its own precision
+ALWAYS_TYPED = (11, 0, 0)  # from this version on, the network defines its precision
 BUILD_S = 1800.0
 _WORKSPACE_MIB = 4096
 
 
 class TensorRtError(RuntimeError):
-    """A plan cannot be built; the message says what to do."""
+    """A plan cannot be built. The message says what to do."""
 
 
 class NoPlanError(TensorRtError):
-    """TensorRT has tried to build a plan of a network, in vain."""
+    """TensorRT has tried to build a plan of a network, without success."""
 
 
 @dataclass(frozen=True)
 class Batches:
-    """The batch sizes that a plan serves: the fastest is `best`."""
+    """The batch sizes that a plan serves; `best` is the fastest one."""
 
     least: int
     best: int
@@ -53,10 +53,10 @@ class Batches:
 
 
 def batches(task: TensorRtTask) -> Batches:
-    """What the requests of a tenant end up in.
+    """Return the batch sizes of a tenant's requests.
 
-    Optimised for the largest preferred size; without any, for the largest that the server forms,
-    which is that of one request when it joins none.
+    The plan is optimised for the largest preferred size. Without one, it is optimised for the
+    largest batch that the server forms, or that of one request if it forms none.
     """
     joined = max(task.preferred_batch_sizes, default=task.max_batch_size)
     best = joined if task.dynamic_batching else task.request_batch_size
@@ -71,15 +71,14 @@ def build(
     timing_cache: Path,
     log_path: Path,
 ) -> dict[str, Any]:
-    """Build the plan of a tenant, the file `plan`; return the record of what built it.
+    """Build the plan of a tenant, the file `plan`; return the record of the build.
 
-    check: the record of the export (inputs). timing_cache: of this server, kept from plan to
-    plan: a second build of the same layers takes seconds. log_path: what trtexec says.
-
-    Raises TensorRtError when trtexec is missing or too old, NoPlanError when it fails, and GpuError
-    without the GPU.
+    check: the record of the export (inputs). timing_cache: cache of this server for all plans, with
+    which a second build of the same layers takes seconds. log_path: output of trtexec. Raises
+    TensorRtError if trtexec is missing or too old, NoPlanError if it fails, and GpuError without
+    the GPU.
     """
-    # The first: a server's GPUs are alike, for a plan fits them all.
+    # The first one: a plan needs equal GPUs in a server.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
     gpus = gpu.describe(task.gpus)
     if len({each["name"] for each in gpus["gpus"]}) > 1:
@@ -125,7 +124,8 @@ def no_measurement_running(
 ) -> Iterator[None]:
     """Keep measurements off the GPUs and cores of this job while it builds a plan.
 
-    `say` hears whom it waits for, `owner` is what others hear. Raises GpuError and LockError.
+    `say` gets the message for whom the job waits; `owner` is the name that others see. Raises
+    GpuError and LockError.
     """
     locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
     with exclusive(locks, owner, say, folder):
@@ -140,13 +140,13 @@ def arguments(
     sizes: Batches,
     timing_cache: Path,
 ) -> list[str]:
-    """What trtexec 10 and 11 are both asked; without batches, the file has all sizes."""
+    """Return the common arguments of trtexec 10 and 11; without batches, the file has all sizes."""
     return [
         program,
         f"--onnx={onnx}",
         f"--saveEngine={plan}",
         *(_shapes(tensors, sizes) if tensors.has_batches else []),
-        "--noTF32",  # fp32 means fp32
+        "--noTF32",  # fp32 is not replaced by TF32
         f"--memPoolSize=workspace:{_WORKSPACE_MIB}M",
         "--builderOptimizationLevel=3",
         f"--timingCacheFile={timing_cache}",
@@ -161,7 +161,7 @@ def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
 
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
-    """(major, minor, patch), which trtexec says first whatever it is asked."""
+    """Return (major, minor, patch), which trtexec prints first for any argument."""
     _run([program, "--help"], environment, log_path)
     match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if match is None:
@@ -178,15 +178,17 @@ def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tu
 
 
 def parse_version(number: int) -> tuple[int, int, int]:
-    """(major, minor, patch) of 100500 (10.5.0), or of 8601 (8.6.1), as it was before 10."""
+    """Return (major, minor, patch) of 100500 (10.5.0), or of 8601 (8.6.1) in the format before
+    10."""
     major, rest = divmod(number, 10_000 if number >= 100_000 else 1000)
     return major, *divmod(rest, 100)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
-    """Its exit code; it ends with this process, and its output replaces the log.
+    """Run the program and return its exit code.
 
-    In order if it can: a script that runs a container hands the signal on.
+    It ends with this process, and its output replaces the log. It gets a signal to end first, since
+    a script that runs a container forwards the signal.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

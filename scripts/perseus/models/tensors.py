@@ -1,4 +1,4 @@
-"""Tensors as Triton and numpy name them."""
+"""Tensors with the names of Triton and numpy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {
     **{f"INT{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"UINT{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
-"""By Triton's names, all of its types but BYTES and BF16, which numpy has not."""
+"""numpy types by Triton's names: all types except BYTES and BF16, which numpy lacks."""
 
 DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
 """Triton's names."""
@@ -30,7 +30,7 @@ DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor of a model; `dims` without the batch, -1 where a size is open."""
+    """A tensor of a model; `dims` without the batch, -1 if a size is open."""
 
     name: str
     datatype: str
@@ -43,14 +43,14 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ModelTensors:
-    """What a model takes and gives. Without `has_batches`, a request is one example."""
+    """The inputs and outputs of a model. Without `has_batches`, a request is one example."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     has_batches: bool = True
 
     def plain(self) -> dict[str, Any]:
-        """As it stands in check.json."""
+        """Return the content of check.json."""
         return {
             "inputs": [asdict(each) | {"dims": list(each.dims)} for each in self.inputs],
             "outputs": [asdict(each) | {"dims": list(each.dims)} for each in self.outputs],
@@ -59,7 +59,7 @@ class ModelTensors:
 
     @classmethod
     def of(cls, check: Mapping[str, Any]) -> ModelTensors:
-        """That of an export's record."""
+        """Read it from an export's record."""
         inputs, outputs = (
             tuple(TensorSpec(each["name"], each["datatype"], tuple(each["dims"])) for each in named)
             for named in (check["inputs"], check["outputs"])
@@ -70,14 +70,14 @@ class ModelTensors:
     def of_classifier(
         cls, image: tuple[int, ...], classes: int, datatype: str = "FP32"
     ) -> ModelTensors:
-        """From images (channels, height, width) to a number for each class."""
+        """Return tensors from images (channels, height, width) to a number for each class."""
         return cls(
             (TensorSpec("input", datatype, image),), (TensorSpec("output", "FP32", (classes,)),)
         )
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """What sizes that are given for a tensor may mean: those of `dims` that are open, or all."""
+    """Yield the possible meanings of given sizes for a tensor: the open sizes of `dims`, or all."""
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

@@ -1,7 +1,7 @@
 """Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
 
-The program is a zip archive of JSON and raw tensors. torch.export.load would unpickle some members
-if they were there; the backend that serves programs (scripts/backends/pytorch) refuses those.
+The program is a zip archive of JSON and raw tensors. torch.export.load would unpickle certain
+members if they existed; the backend that serves programs (scripts/backends/pytorch) refuses those.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from perseus.study.tasks.export import ExportTask
 if TYPE_CHECKING:
     import torch
 
-LARGEST_BATCH: Final = 1024  # of the schema
+LARGEST_BATCH: Final = 1024  # version of the schema
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write `path` (.npz) with images and torch's answers, as `export_model` does beside its ONNX;
-    return its tensors. For a machine that is given no ONNX.
+    """Write `path` (.npz) with images and torch's answers, as `export_model` does; return its
+    tensors.
 
-    Raises ExportError for what torch refuses.
+    For a server that gets no ONNX file. Raises ExportError if torch refuses the network.
     """
     _, images, output = answered(task)
     with whole(path) as partial:
@@ -39,12 +39,12 @@ def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write `path` (.pt2), and return how its answers compare with those of the network itself.
+    """Write `path` (.pt2), and return the comparison of its answers with those of the network
+    itself.
 
     The program maps float32 (batch, 3, H, W) to float32 (batch, classes), for batches of 1 to
-    LARGEST_BATCH. It is read back from the file before it is compared.
-
-    Raises ExportError when torch cannot export the network, and for a failed check.
+    LARGEST_BATCH. It is read back from the file for the comparison. Raises ExportError if torch
+    cannot export the network, and for a failed check.
     """
     torch, _ = import_torchvision()
     network, images, expected = answered(task)
@@ -56,7 +56,7 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
                 module = _load(partial)
         except TEMPORARY_ERRORS:
             raise
-        except Exception as error:  # torch.export raises many kinds
+        except Exception as error:  # torch.export raises many kinds of exceptions
             raise ExportError(f"torch cannot export {task.architecture}: {error}") from error
         deviation = _deviation(module, images, expected)
         if not deviation <= TOLERANCES["fp32"]:
@@ -76,11 +76,12 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def _save(network: torch.nn.Module, example: torch.Tensor, path: Path) -> None:
-    """The batch of `example` is 2 or more (torch.export takes 0 and 1 for constants)."""
+    """Write the program. The batch of `example` is 2 or more (torch.export treats 0 and 1 as
+    constants)."""
     torch, _ = import_torchvision()
     batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
     program = torch.export.export(network, (example,), dynamic_shapes=({0: batch},))
-    program.example_inputs = None  # they would be pickled
+    program.example_inputs = None  # torch would pickle them
     with path.open("wb") as stream:
         torch.export.save(program, stream)
 
@@ -92,7 +93,8 @@ def _load(path: Path) -> torch.nn.Module:
 
 
 def _deviation(module: torch.nn.Module, images: Tensor, expected: Array) -> float:
-    """The first image alone, the others as one batch: two sizes prove that the batch is free."""
+    """Return the deviation. The first image runs alone, the others as one batch: two sizes prove
+    that the batch is free."""
     torch, _ = import_torchvision()
     scale, parts = signal(expected), (slice(0, 1), slice(1, len(images)))
     with torch.no_grad():

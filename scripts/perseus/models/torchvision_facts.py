@@ -1,4 +1,4 @@
-"""Write what torchvision says of its classification weights (`study.architectures`)."""
+"""Write torchvision's facts about its classification weights (`study.architectures`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS += ["recipe"]
 
 
 def rows() -> Iterator[dict[str, object]]:
-    """One for each set of weights."""
+    """Yield one row for each set of weights."""
     _, torchvision = import_torchvision()
     for name in torchvision.models.list_models(torchvision.models):
         choices = torchvision.models.get_model_weights(name)
@@ -32,7 +32,7 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def recipe(url: str) -> str:
-    """The address of a recipe, without that of GitHub."""
+    """Return the address of a recipe, without GitHub's."""
     return url.removeprefix("https://github.com/").rstrip("/") or "not stated"
 
 

@@ -1,4 +1,4 @@
-"""How much memory an inference of each model touches, as its export counted it."""
+"""The memory that an inference of each model accesses, from the record of its export."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 def working_sets_bytes(checks: Iterable[Path]) -> dict[str, float]:
-    """By model, of those whose graph was counted; `checks` are the records of exports, each in the
-    folder of its model."""
+    """Return bytes by model, if its graph was counted.
+
+    `checks` are the records of exports, each in the folder of its model.
+    """
     costs = {path.parent.name: json.loads(path.read_bytes()).get("cost") for path in checks}
     return {model: cost["working_set_bytes"] for model, cost in costs.items() if cost}

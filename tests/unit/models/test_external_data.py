@@ -115,7 +115,7 @@ def through_a_folder_that_is_a_link(tmp_path):
 
 
 def not_there(tmp_path):
-    return apart(tmp_path), "is not there"
+    return apart(tmp_path), "does not exist"
 
 
 def of_no_name(tmp_path):
@@ -146,7 +146,7 @@ def test_weights_elsewhere_are_refused_before_any_job_and_never_opened(
     assert external_files(source) == []
     keys = {"name": "own", "onnx": str(source), "sla": {"latency_ms": 9}}
     (message,) = problems([(Model.model_validate(keys), ())])
-    todo = "copy that file" if why == "is not there" else "put them into"
+    todo = "copy that file" if why == "does not exist" else "put them into"
     assert message.startswith("models: own: onnx: ") and f", which {why}: {todo}" in message
     with pytest.raises(ExportError, match=why):
         taken(source, tmp_path)

@@ -1,6 +1,6 @@
-"""What stands in a config.pbtxt for each runtime: a module of its name with `parameters`.
+"""Parameters in config.pbtxt for each runtime: a module of its name with `parameters`.
 
-The facts of a runtime that others need are in `study.runtimes.RUNTIMES`.
+Other facts of a runtime are in `study.runtimes.RUNTIMES`.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters_of(tenant: ServedTenant) -> dict[str, str]:
-    """The parameters of a tenant, by the names that the backends of its runtime read."""
+    """Return the parameters of a tenant, with the names that the backends of its runtime read."""
     return import_module(f"{__name__}.{tenant.runtime}").parameters(tenant)

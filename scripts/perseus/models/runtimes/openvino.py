@@ -1,10 +1,10 @@
-"""OpenVINO, with our backend or Triton's own. What the two do differently with a repository:
+"""OpenVINO, with Perseus's backend or Triton's own.
 
-- OpenVINO computes in bf16 by default where the CPU has instructions for it. The C++ backend has a
-  parameter for bf16 (`HINT_BF16: YES`) and none for fp32: there, "fp32" means OpenVINO's own
-  default.
-- The C++ backend fixes the batch axis at max_batch_size. Smaller batches are an error unless it
-  may pad them (`ENABLE_BATCH_PADDING`), and then cost as much as full ones.
+The two differ with the same repository. OpenVINO computes in bf16 by default if the CPU has
+instructions for it. The C++ backend has a parameter for bf16 (`HINT_BF16: YES`) and none for fp32:
+with it, "fp32" means OpenVINO's own default. The C++ backend fixes the batch axis at
+max_batch_size. Smaller batches are an error unless it may pad them (`ENABLE_BATCH_PADDING`), and
+then cost as much as full ones.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """One stream per instance, and the threads of all of them together: the C++ backend compiles a
-    model once for all instances and splits its threads over the streams."""
+    """Return one stream per instance, and the threads of all instances together.
+
+    The C++ backend compiles a model once for all instances and divides its threads among the
+    streams.
+    """
     found = {
         "NUM_STREAMS": str(tenant.instances),
         "INFERENCE_NUM_THREADS": str(tenant.instances * tenant.intra_op_threads),

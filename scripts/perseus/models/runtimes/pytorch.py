@@ -1,4 +1,4 @@
-"""PyTorch: a program of torch.export, with our backend."""
+"""PyTorch: a program of torch.export, with Perseus's backend."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Threads, the precision unless it is fp32, and on a GPU the batch sizes of its CUDA graphs."""
+    """Return threads, the precision unless it is fp32, and on a GPU the batch sizes of its CUDA
+    graphs."""
     found = {"intra_op_thread_count": str(tenant.intra_op_threads)}
     if tenant.precision == "fp16":
         found["precision"] = "fp16"
@@ -19,9 +20,10 @@ def parameters(tenant: ServedTenant) -> dict[str, str]:
 
 
 def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
-    """Batch sizes that are worth a CUDA graph: the powers of two, the preferred and the largest.
+    """Return batch sizes with a CUDA graph each: the powers of two, the preferred sizes and the
+    largest.
 
-    A batch between two of them is filled up to the next, so that it computes at most twice itself.
+    A batch between two of them is padded to the next, so it computes at most twice its own size.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})

@@ -1,4 +1,4 @@
-"""TensorRT, whose plan has everything in it."""
+"""TensorRT, whose plan contains all settings."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """None."""
+    """Return no parameters."""
     return {}
