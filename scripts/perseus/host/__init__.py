@@ -1,4 +1,5 @@
 """The machine that runs a job: cores, processes, GPUs, files and cleanup.
 
-Knows nothing of a study. Provides cores to pin to, readings of /proc and NVML, and atomic writes.
+The package is independent of a study. It provides cores for pinning, readings of /proc and NVML,
+and atomic writes.
 """

@@ -47,8 +47,11 @@ def max_server_cores() -> int:
 
 
 def usable_cpus(topology: Topology) -> list[int]:
-    """Return the CPUs that this process may use, ascending, not more than its CPU quota keeps busy:
-    of different physical cores, as long as there are."""
+    """Return the CPUs that this process may use, ascending, but no more than its CPU quota keeps
+    busy.
+
+    They belong to different physical cores, as long as there are enough.
+    """
     cpus, quota = os.sched_getaffinity(0), read_quota()
     if quota is None or quota.whole_cores >= len(cpus):
         return sorted(cpus)
@@ -58,7 +61,7 @@ def usable_cpus(topology: Topology) -> list[int]:
 
 
 def _quota() -> str:
-    """In words, if it is what limits."""
+    """Describe the quota, if it is the limit."""
     quota = read_quota()
     is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
     return f" (its CPU quota is {quota.cores:g} cores)" if quota and is_limit else ""

@@ -1,4 +1,5 @@
-"""The CPU quota of this process: what a container or a pod may use, and how often that stopped it.
+"""The CPU quota of this process, for example of a container or a pod, and how often it stopped the
+process.
 
 Docker's `--cpus` and the CPU limit of a Kubernetes container are such quotas
 (docs.kernel.org/admin-guide/cgroup-v2.html and docs.kernel.org/scheduler/sched-bwc.html).
@@ -15,37 +16,40 @@ GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 @dataclass(frozen=True)
 class Throttling:
-    """Counters of a control group: its periods, and those in which it had to wait for the next."""
+    """Counters of a control group: its periods, and those in which it was stopped until the next
+    one."""
 
     periods: int
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """The share (0..1) of the periods since an earlier reading in which it had to wait."""
+        """Return the share (0..1) of the periods since an earlier reading in which the group was
+        stopped."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """CPU time per time, in cores, and the folder of the control group that may use no more."""
+    """A quota: CPU time per time, in cores, and the folder of its control group."""
 
     cores: float
     group: Path
 
     @property
     def whole_cores(self) -> int:
-        """Cores that it can keep busy, at least one."""
+        """Number of cores that the group can keep busy, at least one."""
         return max(1, int(self.cores))
 
     def throttling(self) -> Throttling:
-        """The counters of now; 0 if they cannot be read."""
+        """Return the current counters; 0 if they cannot be read."""
         values = dict(line.split() for line in _read(self.group / "cpu.stat").splitlines())
         return Throttling(int(values.get("nr_periods", 0)), int(values.get("nr_throttled", 0)))
 
 
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
-    """The tightest quota of this process's control group and of those around it; None without."""
+    """Return the tightest quota of this process's control group and its parents; None without
+    any."""
     quotas = [
         CpuQuota(cores, folder)
         for folder in dict.fromkeys(_folders(groups, own_groups))
@@ -55,7 +59,7 @@ def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota
 
 
 def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
-    """From the group to the root of its hierarchy, in version 2 and in version 1.
+    """Yield the folders from the group to the root of its hierarchy, in version 2 and in version 1.
 
     In a container, the root may be its own group, under a path that only the host knows.
     """
@@ -71,7 +75,7 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float | None:
-    """The quota over its period, by either version; None where there is no limit."""
+    """Return the quota over its period, in either version; None without a limit."""
     quota, _, period = _read(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))

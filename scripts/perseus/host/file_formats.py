@@ -16,7 +16,7 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".svg": (b"<?xml", b"</svg>"),
     ".html": (b"<!doctype html", b"</html>"),
 }
-"""How complete files of a format begin, in lower case, and how they end, before white space."""
+"""Beginnings of complete files of a format, in lower case, and their ends, before white space."""
 
 JSON: Final = ".json"
 JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}

@@ -30,7 +30,7 @@ _POLL_S = 0.01
 def place() -> Path:
     """Return the folder for temporary folders.
 
-    Triton's Python backend takes plain names only, so TMPDIR is passed over if it has another.
+    Triton's Python backend accepts plain names only, so another TMPDIR is ignored.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
@@ -38,7 +38,8 @@ def place() -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Whether a path has only characters that Triton's Python backend passes on unharmed."""
+    """Return whether a path has only characters that Triton's Python backend passes on
+    unchanged."""
     return re.fullmatch(r"[\w./-]+", str(path), re.ASCII) is not None
 
 

@@ -13,8 +13,11 @@ from typing import Final
 POWERCAP: Final = Path("/sys/class/powercap")
 METRIC: Final = "host_energy_joules"
 METRICS: Final = {
-    METRIC: "energy of the host's processors and their memory since the previous sample, J, by the"
-    " counters of /sys/class/powercap: all that ran on them; none where those cannot be read",
+    METRIC: (
+        "energy of the host's processors and their memory since the previous sample, J, by the"
+        " counters of /sys/class/powercap: it includes all processes; none if the counters cannot"
+        " be read"
+    ),
 }
 
 

@@ -1,8 +1,8 @@
-"""How a server is spoken to: over TLS or not, and the headers that every call carries.
+"""Access to a server: TLS, and the headers of every call.
 
-A header's secret comes from an environment variable. It is kept out of every repr, travels to
-client processes over their pipe, and `Access.hide` takes it out of what a server says before that
-is shown.
+A header's secret comes from an environment variable. It is kept out of every repr, and reaches
+client processes over their pipe. `Access.hide` removes it from a server's messages before these are
+shown.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from perseus.host.certificates import certificates, pem_text
 from perseus.serving.failures import ServerError
 from perseus.study.remote import Remote
 
-MAX_BYTES = 2**24  # of an answer that is not an inference's
+MAX_BYTES = 2**24  # largest size of a response that is not an inference's
 HIDDEN = "<hidden>"
 MIN_SECRET_CHARACTERS = 4
-"""Characters of a secret: a shorter one is none, and stands in many words."""
+"""Least length of a secret, in characters: shorter ones occur in ordinary words."""
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),
     ("grpc.enable_http_proxy", 0),
 ]
-"""Of every gRPC channel: a message may be large, and what is sent goes out once, and directly."""
+"""Options of every gRPC channel: messages may be large, calls are sent once, and no proxy is
+used."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Access:
-    """`ca_pem` are the certificates that a server's must be signed by; None: no TLS."""
+    """Access to a server. `ca_pem` are the certificates of trusted authorities; None: no TLS."""
 
     ca_pem: str | None = field(default=None, repr=False)
     headers: tuple[Header, ...] = ()
@@ -64,17 +65,19 @@ class Access:
         return "http" if self.ca_pem is None else "https"
 
     def values(self, scheme: str | None = None) -> dict[str, str]:
-        """The headers by name. None without TLS (`scheme` http) for a server that has it."""
+        """Return the headers by name; none without TLS (`scheme` http) for a server that has
+        TLS."""
         if self.ca_pem is not None and scheme == "http":
             return {}
         return {header.name: header.value for header in self.headers}
 
     def ssl_context(self, *protocols: str) -> ssl.SSLContext | None:
-        """For a connection that is to speak one of these (ALPN); None without TLS."""
+        """Return the context for a connection with one of these protocols (ALPN); None without
+        TLS."""
         return None if self.ca_pem is None else _context(self.ca_pem, protocols)
 
     def grpc_client(self, address: str) -> triton.InferenceServerClient:
-        """Triton's own client, for whatever is not an inference; its calls take `values()`."""
+        """Return Triton's own client for all calls except inferences; its calls take `values()`."""
         credentials = self._grpc_credentials()
         return triton.InferenceServerClient(
             address, ssl=credentials is not None, creds=credentials, channel_args=CHANNEL_OPTIONS
@@ -86,9 +89,10 @@ class Access:
         return grpc.ssl_channel_credentials(self.ca_pem.encode())
 
     def get(self, url: str, timeout_s: float) -> bytes:
-        """The body of an HTTP answer. Raises OSError, also for a status that is not 2xx.
+        """Return the body of an HTTP response.
 
-        No redirect is followed: it would carry the headers to another server.
+        Raises OSError, also for a status other than 2xx. It follows no redirect, which would send
+        the headers to another server.
         """
         deadline_s = time.monotonic() + timeout_s
         request = urllib.request.Request(url, headers=self.values(urlsplit(url).scheme))
@@ -102,7 +106,7 @@ class Access:
             raise OSError(f"no HTTP answer ({type(error).__name__})") from None
 
     def hide(self, text: str) -> str:
-        """`text` without the secrets that are long enough to be some."""
+        """Return `text` without the secrets of at least the least length."""
         for header in self.headers:
             if len(header.secret) >= MIN_SECRET_CHARACTERS:
                 text = text.replace(header.secret, HIDDEN)
@@ -110,7 +114,7 @@ class Access:
 
 
 PLAIN = Access()
-"""Neither TLS nor headers: every server that is started here."""
+"""Access without TLS and headers, for every server that Perseus starts."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -120,7 +124,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @cache
 def _opener(ca_pem: str | None) -> urllib.request.OpenerDirector:
-    # A proxy of the environment must not come between.
+    # Ignore proxies of the environment.
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({}), _NoRedirect()]
     if ca_pem is not None:
         handlers.append(urllib.request.HTTPSHandler(context=_context(ca_pem)))
@@ -137,14 +141,17 @@ def _context(ca_pem: str, protocols: tuple[str, ...] = ()) -> ssl.SSLContext:
 
 class _Readable(Protocol):
     length: int | None
-    """Bytes to come; None where the server did not say."""
+    """Remaining bytes; None if the server did not state the length."""
 
     def read1(self, n: int = -1, /) -> bytes: ...
 
 
 def read_within(reply: _Readable, deadline_s: float) -> bytes:
-    """All of an HTTP answer. Raises OSError when it is longer than MAX_BYTES or cut off, and
-    TimeoutError past the deadline: a socket's own time-out begins anew with every byte."""
+    """Read the whole HTTP response.
+
+    Raises OSError if it is longer than MAX_BYTES or truncated, and TimeoutError past the deadline:
+    the time-out of a socket begins again with every byte.
+    """
     parts: list[bytes] = []
     length = reply.length
     while part := reply.read1(2**16):
@@ -154,7 +161,7 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
         if time.monotonic() > deadline_s:
             raise TimeoutError("the answer did not end in time")
     body = b"".join(parts)
-    if length is not None and len(body) < length:  # of which read1 says nothing
+    if length is not None and len(body) < length:  # read1 does not report this
         raise OSError(f"the answer ended after {len(body)} of {length} bytes")
     return body
 
@@ -163,10 +170,10 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
 
 
 def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
-    """How a server elsewhere is spoken to, with the secrets that the environment holds.
+    """Read the access to a remote server, with the secrets from the environment.
 
     Raises ServerError with every reason: a variable that is missing or cannot be a header's value,
-    a file of certificates that cannot be used.
+    or a file of certificates that cannot be used.
     """
     problems: list[str] = []
     headers: list[Header] = []
@@ -193,7 +200,8 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
 
 
 def _read_cas(tls: str) -> str | None:
-    """Raises OSError and ValueError when there are none, or what is there are no certificates."""
+    """Read the certificates. Raises OSError and ValueError if the file is missing or has no
+    certificates."""
     readers: dict[str, Callable[[], str | None]] = {"none": lambda: None, "system": system_cas}
     ca_pem = readers.get(tls, lambda: certificates(Path(tls)))()
     if ca_pem is not None:
@@ -202,7 +210,7 @@ def _read_cas(tls: str) -> str | None:
 
 
 def system_cas() -> str:
-    """The certificates that this system trusts. gRPC would take its own otherwise."""
+    """Return the certificates that this system trusts; gRPC would use its own otherwise."""
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))

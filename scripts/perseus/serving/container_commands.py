@@ -1,8 +1,8 @@
 """Command lines of container engines, as lists of arguments.
 
-NVIDIA's image serves what the embedded server serves. It has C++ backends of its own for some
-runtimes (`study.runtimes`), which read what `repository` writes; for any other the folder of our
-python-based backend is mounted over the image's, and the image must have the packages that it
+NVIDIA's image replaces the embedded server. It has its own C++ backends for some runtimes
+(`study.runtimes`), which read the repository of Perseus. For another runtime, the folder of
+Perseus's Python backend is mounted over the image's, and the image must have the packages that it
 imports.
 """
 
@@ -17,17 +17,17 @@ from perseus.serving.failures import ServerError
 
 MODELS = "/models"
 _IMAGE_BACKENDS = "/opt/tritonserver/backends"
-STOP_S = 30  # above Triton's own limit, after which an engine would kill it
-_SHM_SIZE = "4g"  # at most: the engines' 64 MB are too little for large batches
+STOP_S = 30  # longer than Triton's own limit, after which an engine kills it
+_SHM_SIZE = "4g"  # largest size: the engines' 64 MB are too little for large batches
 
 
 @dataclass(frozen=True)
 class Contents:
     """The content of a container.
 
-    image: of the engine; for apptainer a URI (docker://…) or a path.
-    backend: folder of our own backend, by the runtime's name; None: the image has one.
-    gpus: ids of the GPUs that it sees, none for a CPU server.
+    image: an image of the engine; for apptainer a URI (docker://…) or a path. backend: folder of
+    Perseus's backend, by the runtime's name; None: the image has one. gpus: ids of the visible
+    GPUs, none for a CPU server.
     """
 
     image: str
@@ -54,8 +54,8 @@ class Container:
 class Engine:
     """A program with docker's command line, and its differences.
 
-    gpu_options: with which a container sees GPUs of these ids.
-    user_options: besides --user, which makes the measuring user's ids those of the container.
+    gpu_options: options for the GPUs with these ids. user_options: options beside --user, which
+    give the container the ids of the measuring user.
     """
 
     program: str
@@ -64,22 +64,23 @@ class Engine:
 
 
 def run(engine: Engine, path: str, of: Container) -> list[str]:
-    """`docker run` or the like, in the foreground; `path` is the path of the program.
+    """Return the command `docker run` or similar, in the foreground; `path` is the path of the
+    program.
 
-    Raises ServerError for a path that an engine's --mount cannot hold.
+    Raises ServerError for a path that an engine's --mount cannot express.
     """
     return [
         path,
         "run",
         "--rm",
-        "--pull=never",  # what it takes is said, and limited, before
+        "--pull=never",  # the memory is measured, and limited, by the host
         f"--name={of.name}",
-        "--network=host",  # every address of the server's is of the loopback
+        "--network=host",  # all addresses of the server are on the loopback
         f"--cpuset-cpus={','.join(map(str, of.cores))}",
         f"--shm-size={_SHM_SIZE}",
         f"--stop-timeout={STOP_S}",
         *engine.user_options(),
-        f"--user={os.getuid()}:{os.getgid()}",  # may read the repository, and be looked at
+        f"--user={os.getuid()}:{os.getgid()}",  # may read the repository, and be visible to ps
         "--cap-drop=all",
         "--security-opt=no-new-privileges",
         "--security-opt=label=disable",  # SELinux: the mounts keep their labels
@@ -92,7 +93,8 @@ def run(engine: Engine, path: str, of: Container) -> list[str]:
 
 
 def mounts(of: Container) -> list[str]:
-    """Arguments for read-only mounts. Raises ServerError for a path that --mount cannot hold."""
+    """Yield arguments for read-only mounts. Raises ServerError for a path that --mount cannot
+    express."""
     found = [_mount(of.repository, MODELS)]
     if of.inside.backend is not None:
         found.append(_mount(of.inside.backend, f"{_IMAGE_BACKENDS}/{of.inside.backend.name}"))

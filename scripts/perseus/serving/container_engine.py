@@ -1,7 +1,6 @@
-"""Calls of a container engine besides running a server: whether it works, and whether it has an
-image.
+"""Calls of a container engine other than running a server: check that it works, and get images.
 
-An engine is the path of its program. Whatever goes wrong is a ServerError that says what to do.
+An engine is the path of its program. Every failure is a ServerError that says what to do.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
             text=True,
             errors="replace",
             timeout=_COMMAND_S,
-            start_new_session=True,  # an impatient Ctrl-C must not end a removal
+            start_new_session=True,  # a second Ctrl-C must not interrupt a removal
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(
@@ -99,8 +98,10 @@ def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
 
 
 def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
-    """Run a command that fetches an image, and report its progress. Raises ServerError if it
-    fails."""
+    """Run a command that fetches an image, and report its progress.
+
+    Raises ServerError if the command fails.
+    """
     program = Path(command[0]).name
     process = None
     begun_s = said_s = time.monotonic()
@@ -135,7 +136,7 @@ def _last_line(text: str) -> str:
 
 
 def container_pid(engine: str, name: str) -> int | None:
-    """Return the id of the container's first process, None if the engine does not tell."""
+    """Return the id of the container's first process, None if the engine does not report it."""
     asked = call(engine, "inspect", "--format={{.State.Pid}}", name)
     pid = asked.stdout.strip()
     return int(pid) if asked.returncode == 0 and pid.isdigit() and pid != "0" else None
@@ -148,7 +149,7 @@ def remove_container(engine: str, name: str) -> None:
         removed = call(engine, "rm", "--force", "--volumes", name)
         if removed.returncode == 0 or call(engine, "inspect", name).returncode != 0:
             return
-        if time.monotonic() > deadline:  # until then the engine may be at it, because of --rm
+        if time.monotonic() > deadline:  # until then the engine may be removing it, because of --rm
             raise ServerError(
                 f"{Path(engine).name} cannot remove the container {name}: "
                 f"{_last_line(removed.stderr)}. Remove it by hand before you measure again."

@@ -1,10 +1,10 @@
 """Run Triton in a container of NVIDIA: the launchers `docker` and `podman`, and parts of
 `apptainer`.
 
-A container has the host's network, and every address of the server's is of the loopback. Docker and
+A container uses the host's network, and all addresses of the server are on the loopback. Docker and
 podman name it after the process that owns it; leaving the context stops and removes it by name. If
-the measuring process is killed, the kernel sends SIGTERM to the engine's program, which passes it
-on; what is left even then is swept by the next start.
+the measuring process is killed, the kernel sends SIGTERM to the engine's program, which forwards
+it. The next start removes any remaining container.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Like `launch`, in a container of an engine with docker's command line."""
+    """Serve as `launch` does, in a container of an engine with docker's command line."""
     return engine_triton(
         engine,
         contents(server),
@@ -87,11 +87,10 @@ def engine_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of an engine like docker.
 
-    The arguments are those of `embedded_triton`, plus `inside`, the content of the container,
-    and `say`, which takes a message about a pull.
-
-    Raises ServerError when the program, its daemon, the image or the GPUs are missing, and for the
-    reasons that `embedded_triton` has. No container stays behind then.
+    The arguments are those of `embedded_triton`, plus `inside`, the content of the container, and
+    `say`, which takes a message about a pull. Raises ServerError if the program, its daemon, the
+    image or the GPUs are missing, and for the reasons of `embedded_triton`. No container remains
+    then.
     """
     check_served(repository, cores)
     program = find_engine(engine.program)
@@ -118,7 +117,7 @@ def engine_triton(
 
 def serves(name: str, _pid: int, ports: Ports) -> bool:
     """Return whether the server of this name answers on its ports with all its models."""
-    # An answer alone could be another server's: it must be to the name of this one.
+    # The response must contain the name of this server, since another server may have the port.
     return answers_to(name, ports.http) and models_ready(ports.http)
 
 
@@ -137,9 +136,9 @@ def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
 
 def _end(engine: str, name: str, process: subprocess.Popen[bytes]) -> None:
     """Stop and remove a container in any state."""
-    with contextlib.suppress(ServerError):  # the removal will say it
+    with contextlib.suppress(ServerError):  # the removal reports it
         call(engine, "stop", "-t", str(STOP_S), name)
-    # Its program before the removal: it could still be about to make the container.
+    # End the engine's program before the removal: it may still be creating the container.
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)

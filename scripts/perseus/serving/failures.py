@@ -38,7 +38,7 @@ _HINTS = (
     ),
     (
         r"ModuleNotFoundError|No module named",
-        "Hint: a backend misses a package; run 'pip install -r requirements.txt' here.",
+        "Hint: a package of a backend is missing; run 'pip install -r requirements.txt' here.",
     ),
     (
         r"(shared memory|/dev/shm).*No space left|No space left.*(shared memory|/dev/shm)",

@@ -24,17 +24,13 @@ def launch(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve all models of `repository` on these CPUs. Every launcher has this function as
-    `serve`.
+    """Serve all models of `repository` on these CPUs; every launcher has this function as `serve`.
 
-    There is none (None) only for a server elsewhere that has all models already.
-
-    The context manager yields a `RunningServer` whose models are ready. On exit, also after an
-    error, it removes everything that it started. It raises ServerError if the server cannot be
-    started.
-
-    `say` hears what takes long, such as the pull of an image. `rate_limited_cores` are those that
-    tenants with a priority share; 0: no tenant has one.
+    `repository` is None only for a remote server that already has all models. The context manager
+    yields a `RunningServer` whose models are ready. On exit, also after an error, it removes
+    everything that it started. It raises ServerError if the server cannot be started. `say` takes
+    messages about long steps, such as the pull of an image. `rate_limited_cores` are the cores that
+    tenants with a priority share; 0 if no tenant has one.
     """
     launcher = import_module(f"{launchers.__name__}.{server.launcher}")
     return launcher.serve(
@@ -46,12 +42,12 @@ def launch(
 def cores_of(
     server: MeasuredServer, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Reserve (cores of the server, cores of the client) on this host.
+    """Reserve (cores of the server, cores of the client) on this host, and the server's GPUs.
 
-    With them go the server's GPUs; `say` hears whom it waits for, `owner` is what others hear. A
-    remote server has none here, and its client takes as many as it is given, once no other
-    measurement of this host loads a server of the same name. Raises TooFewCoresError, GpuError, and
-    LockError where a lock in `folder` cannot be used.
+    `say` gets the message for whom the job waits; `owner` is the name that others see. A remote
+    server has no cores here. Its client takes the configured number, when no other measurement of
+    this host loads a server of the same name. Raises TooFewCoresError, GpuError, and LockError if a
+    lock in `folder` cannot be used.
     """
     if server.remote is not None:
         with (

@@ -1,7 +1,7 @@
 """Push models to a remote Triton, and unload them.
 
-Each carries a parameter that tells whose it is, so that what a killed measurement left behind is
-recognised by the next one on the same host, and removed.
+Each pushed model has a parameter with its owner. The next measurement on the same host recognises
+the models of a killed measurement by it, and removes them.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Control:
     def unload_leftovers(
         self, models: Sequence[PushedModel], *, allow_other_models: bool, say: Callable[[str], None]
     ) -> None:
-        """Unload models that ended measurements of this host have left; raise for other models
-        in the way."""
+        """Unload models of ended measurements of this host; raise ServerError for other models in
+        the way."""
         ours = {model.config.name for model in models}
         owners = {name: self._owner(name) for name in self.loaded()}
         dead = names_of_dead_owners(owner.partition(" ")[0] for owner in owners.values())
@@ -189,7 +189,7 @@ class Control:
         deadline_s = time.monotonic() + UNLOAD_S
         for name in names:
             try:
-                # One that does not answer is not waited for once for each model.
+                # Waits only once in total for a server that does not answer.
                 left_s = max(0.1, min(ANSWER_S, deadline_s - time.monotonic()))
                 self._call("unload_model", name, timeout_s=left_s)
             except ServerError as error:

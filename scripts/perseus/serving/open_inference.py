@@ -1,4 +1,4 @@
-"""Ask a server what the Open Inference Protocol lets every server tell, over gRPC or HTTP.
+"""Ask a server for the information of the Open Inference Protocol, over gRPC or HTTP.
 
 https://github.com/kserve/open-inference-protocol
 """
@@ -19,13 +19,14 @@ ANSWER_S = 10.0
 
 
 class _Answer(BaseModel):
-    """Keys that are not named here belong to one server or another."""
+    """A response; keys without a field here are ignored, since servers add their own."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class ServerMetadata(_Answer):
-    """`extensions` name what the server offers beyond the protocol, such as statistics."""
+    """Metadata of a server. `extensions` name what it offers beyond the protocol, such as
+    statistics."""
 
     name: str
     version: str = ""
@@ -33,7 +34,8 @@ class ServerMetadata(_Answer):
 
 
 class TensorMetadata(_Answer):
-    """`shape` is that of a whole tensor, the batch included; -1 is an open size."""
+    """Metadata of a tensor. `shape` is that of a whole tensor, batch included; -1 is an open
+    size."""
 
     name: str
     datatype: str
@@ -41,7 +43,7 @@ class TensorMetadata(_Answer):
 
 
 class ModelMetadata(_Answer):
-    """A model as its server describes it; a server may leave all but the name out."""
+    """A model as its server describes it; only the name is mandatory."""
 
     name: str
     versions: tuple[str, ...] | None = ()
@@ -54,17 +56,17 @@ A = TypeVar("A", bound=_Answer)
 
 
 def server_metadata(server: RunningServer) -> ServerMetadata:
-    """Raises ServerError when the server does not answer with metadata of itself."""
+    """Return the server's metadata. Raises ServerError if it does not answer with them."""
     return _asked(server, ServerMetadata, "get_server_metadata", "/v2")
 
 
 def model_metadata(server: RunningServer, model: str) -> ModelMetadata:
-    """Raises ServerError when the server does not answer with metadata of the model."""
+    """Return the model's metadata. Raises ServerError if the server does not answer with them."""
     return _asked(server, ModelMetadata, "get_model_metadata", f"/v2/models/{model}", model)
 
 
 def require_ready(server: RunningServer, model: str) -> None:
-    """Raises ServerError when a model is not ready; a server may answer with an error, too."""
+    """Raise ServerError if a model is not ready; the server may also answer with an error."""
     if server.protocol == "http":
         _get(server, f"/v2/models/{model}/ready")
     elif not _call(server, "is_model_ready", model):
@@ -72,7 +74,7 @@ def require_ready(server: RunningServer, model: str) -> None:
 
 
 def is_live(server: RunningServer, timeout_s: float = ANSWER_S) -> bool:
-    """Whether the server answers a health request with yes."""
+    """Return whether the server answers a health request with yes."""
     try:
         if server.protocol == "http":
             _get(server, "/v2/health/live", timeout_s)

@@ -1,6 +1,6 @@
-"""Models of a server that tells their metadata alone, as the Open Inference Protocol has it.
+"""Models of a server that reports only their metadata, as in the Open Inference Protocol.
 
-Metadata knows no batches. A model takes them where the first size of each of its tensors is open.
+Metadata has no batches. A model takes batches if the first size of each of its tensors is open.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Shapes = Mapping[str, tuple[int, ...]]
 def read_open_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Ask a server for its model, whose requests are to carry so many examples.
+    """Ask a server for its model, whose requests will carry this number of examples.
 
-    How many examples a request may carry, and whether the server joins requests, is not told:
-    `max_batch_size` is the asked size (0 without batches), and `dynamic_batching` is None.
-    Raises ServerError when the server has no such model or has it not ready, and for a model that
-    cannot be measured by requests of one answer each with numbers.
+    The metadata do not say how many examples a request may carry, and whether the server joins
+    requests: `max_batch_size` is the configured size (0 without batches), and `dynamic_batching` is
+    None. Raises ServerError if the server has no such model or it is not ready, and for a model
+    that cannot be measured by requests with one response of numbers each.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)
@@ -65,7 +65,8 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Whether the first size of each tensor is the batch: it is open, and `shape` leaves it out."""
+    """Return whether the first size of each tensor is the batch: it is open, and `shape` leaves it
+    out."""
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors

@@ -1,4 +1,4 @@
-"""What an error of a server elsewhere means, and what to do next."""
+"""Explain errors of a remote server, and what to do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _HINTS = (
 
 
 def explained(error: InferenceServerException | OSError, where: str, access: Access) -> ServerError:
-    """The error in one sentence, without secrets, and a hint."""
+    """Return the error in one sentence, without secrets, and a hint."""
     message = str(error)
     if isinstance(error, InferenceServerException):
         message = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"

@@ -11,8 +11,11 @@ from tritonclient.grpc import model_config_pb2 as pb
 def cached_models(
     config_of: Callable[[str], pb.ModelConfig], config: pb.ModelConfig
 ) -> Iterator[str]:
-    """Names of the models with a response cache: this one, and those that its requests pass if it
-    is an ensemble. `config_of` reads the configuration of a model by its name."""
+    """Return the names of the models with a response cache among this one and, if it is an
+    ensemble, the models that its requests pass.
+
+    `config_of` reads the configuration of a model by its name.
+    """
     if config.response_cache.enable:
         yield config.name
     for name in dict.fromkeys(step.model_name for step in config.ensemble_scheduling.step):

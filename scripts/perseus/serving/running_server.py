@@ -15,7 +15,8 @@ STATISTICS, CONFIGURATION, BINARY, REPOSITORY = (
     "binary_tensor_data",
     "model_repository",
 )
-"""Extensions of the Open Inference Protocol, as servers name them, that Perseus uses."""
+"""Extensions of the Open Inference Protocol that Perseus uses, with the names that servers
+report."""
 OF_TRITON: Final = frozenset({STATISTICS, CONFIGURATION, BINARY, REPOSITORY})
 
 
@@ -34,12 +35,11 @@ class RunningServer:
     access: Access = PLAIN
     """TLS and headers."""
     image_id: str | None = None
-    """Id of the container's image, where an engine tells it."""
+    """Id of the container's image, if the engine reports it."""
     protocol: str = "grpc"
-    """Over which the server is asked about itself and its models: grpc, or http if it has no gRPC.
-    """
+    """Protocol for questions about the server and its models: grpc, or http if it has no gRPC."""
     extensions: frozenset[str] = OF_TRITON
-    """What the server offers beyond the Open Inference Protocol."""
+    """Functions of the server beyond the Open Inference Protocol."""
 
     @property
     def asked_address(self) -> str:

@@ -1,4 +1,4 @@
-"""Models that a server elsewhere has of its own: what is asked of them, and which they are.
+"""Read the models that a remote server already has, and check whether they can be measured.
 
 Nothing is loaded or unloaded. A model that cannot be measured is refused with all reasons.
 """
@@ -27,11 +27,11 @@ MAX_NAMED: Final = 20
 
 @dataclass(frozen=True)
 class ModelOnServer:
-    """A model as its server has it.
+    """A model as its server reports it.
 
-    `max_batch_size` is 0 where requests have no batch. `version` is the one that answers, the
-    highest; `config_sha256` is of the configuration, or else the metadata, as the server tells it.
-    `dynamic_batching` is None where the server does not tell.
+    `max_batch_size` is 0 if requests have no batch. `version` is the highest one, which answers.
+    `config_sha256` is the hash of the configuration, or else of the metadata. `dynamic_batching` is
+    None if the server does not report it.
     """
 
     name: str
@@ -47,10 +47,10 @@ class ModelOnServer:
 def read_served_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Ask a server for its model, whose requests are to carry so many examples.
+    """Ask a server for its model, whose requests will carry this number of examples.
 
-    Raises ServerError when the server cannot be asked, has no such model or has it not ready, and
-    for a model that cannot be measured by requests of one answer each with numbers.
+    Raises ServerError if the server cannot be asked, has no such model or it is not ready, and for
+    a model that cannot be measured by requests with one response of numbers each.
     """
     with Control(server) as control:
         states = control.states(wanted.name)
@@ -63,8 +63,8 @@ def read_served_model(
             )
         config, versions = control.config(wanted.name), control.versions(wanted.name)
         cached = [
-            f"{name!r} has a response_cache, which answers in place of the model: set"
-            f" response_cache {{ enable: false }} in its config.pbtxt, and load it again"
+            f"{name} has a response_cache, which answers instead of the model: set response_cache"
+            f" {{ enable: false }} in its config.pbtxt, and load it again"
             for name in cached_models(control.config, config)
         ]
     found = ModelOnServer(
@@ -99,13 +99,13 @@ def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
 
 
 def _digest(config: pb.ModelConfig) -> str:
-    """A digest of the configuration, independent of its serialisation."""
+    """Return a digest of the configuration, independent of its serialisation."""
     plain = json_format.MessageToDict(config, preserving_proto_field_name=True)
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Required inputs and inputs that the study names, with its shapes."""
+    """Yield required inputs and inputs that the study names, with its shapes."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -152,13 +152,13 @@ def _of_tensors(
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """With the sizes that are given, of all or of those that are open; as given where they fit
-    neither."""
+    """Return the shape with the given sizes, for all dimensions or for the open ones; the given
+    sizes if they fit neither."""
     return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
-    """Whether a shape is one of those that are asked for, in which -1 is open."""
+    """Return whether a shape matches the configured one, in which -1 is open."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )

@@ -17,10 +17,10 @@ ANSWER_S = 5.0
 
 
 def server_facts(server: RunningServer) -> dict[str, Any]:
-    """Keys of the record: `server_name`, `triton_version`, `tells_statistics`, `image_id` and
+    """Return the record's keys `server_name`, `triton_version`, `tells_statistics`, `image_id` and
     `round_trip_p50_ms`.
 
-    A round trip is not known of a server without gRPC. Raises ServerError.
+    The round trip is unknown for a server without gRPC. Raises ServerError.
     """
     about = server_metadata(server)
     return {

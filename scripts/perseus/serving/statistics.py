@@ -12,9 +12,9 @@ from perseus.serving.running_server import STATISTICS, RunningServer
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Triton's cumulative times of a model: requests served and nanoseconds spent on each part.
+    """Triton's cumulative times of a model: executed requests, and nanoseconds for each part.
 
-    The response cache served `cache_hits` of the requests.
+    The response cache answered `cache_hits` of the requests.
     """
 
     requests: int
@@ -30,9 +30,9 @@ class ServerTimes:
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
     def since(self, before: ServerTimes) -> ServerTimes | None:
-        """The increase since an earlier reading.
+        """Return the increase since an earlier reading.
 
-        None if a counter went back: the model was loaded anew in between, and Triton then counts
+        None if a counter decreased: the model was loaded again in between, and Triton then counts
         from 0.
         """
         added = [new - old for new, old in zip(astuple(self), astuple(before), strict=True)]
@@ -40,9 +40,9 @@ class ServerTimes:
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
-    """Statistics of the highest version, which answers requests.
+    """Return statistics of the highest version, which answers requests.
 
-    Raises ServerError when the server does not answer with statistics of the model.
+    Raises ServerError if the server does not answer with statistics of the model.
     """
     url = f"{server.access.scheme}://{server.http_address}/v2/models/{model}/stats"
     try:
@@ -64,12 +64,11 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
 def tenant_times(
     server: RunningServer, model: str, steps: Sequence[str], timeout_s: float = 10.0
 ) -> ServerTimes | None:
-    """Statistics of a tenant's model; `steps` are the models of an ensemble. None without
+    """Return statistics of a tenant's model; `steps` are the models of an ensemble. None without
     statistics.
 
-    Triton adds up what its steps compute, but leaves out that requests queue for them; and what a
-    step takes to give its output is counted once more as the wait for the next one. Raises
-    ServerError as `server_times` does.
+    Triton adds up the compute times of the steps, but not their queue times. The output time of a
+    step is counted again as the wait for the next step. Raises ServerError as `server_times` does.
     """
     if STATISTICS not in server.extensions:
         return None

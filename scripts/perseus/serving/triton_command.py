@@ -13,9 +13,9 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 
 BACKENDS = Path(__file__).resolve().parents[2] / "backends"
-"""Folder of our own python-based backends: one folder `<runtime>/model.py` each."""
+"""Folder of Perseus's Python backends: one folder `<runtime>/model.py` each."""
 TENSORS = "perseus_tensors.py"
-"""The module beside them that they import, as tests' backends do."""
+"""Module in that folder which the backends import; backends of tests also import it."""
 SHM_MIB = 16
 """Shared memory per model instance, initially and per growth step."""
 DRAIN_S = 10

@@ -24,7 +24,7 @@ _START_ATTEMPTS = 5
 _STOP_S = DRAIN_S + 5.0
 _POLL_S = 0.01
 _LOOK_S = 0.25
-_DEAD_S = 1.0  # longer than Triton needs to see the end of a process that has told it that it runs
+_DEAD_S = 1.0  # longer than Triton needs to notice the end of a process that has reported its start
 
 
 @contextmanager
@@ -38,14 +38,13 @@ def serving(
     ready_timeout_s: float,
     end: Callable[[subprocess.Popen[bytes]], None],
 ) -> Iterator[tuple[subprocess.Popen[bytes], Ports]]:
-    """Start a process that serves on its ports, as by `child_process.start`, while the context is
+    """Start a process that serves on its ports, as `child_process.start` does, while the context is
     open.
 
-    `ready` says whether the process of this id answers on its ports; other ports are tried when
-    somebody else took one of them. `end` ends a process, also one that has ended by itself, and
-    what it left.
-
-    Raises ServerError when the process ends before it is ready, or takes too long.
+    `ready` says whether the process with this id answers on its ports. Other ports are tried if
+    another program took one of them. `end` ends a process, also one that has already ended, and
+    removes its leftovers. Raises ServerError if the process ends before it is ready, or takes too
+    long.
     """
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -95,8 +94,11 @@ def _wait_until_ready(
 
 
 def _ended_children(pid: int) -> list[int]:
-    """Model processes that have ended. Triton waits forever for a process that ended before it
-    reported, for example because of a missing library."""
+    """Return model processes that have ended.
+
+    Triton waits forever for a process that ended before it reported, for example because of a
+    missing library.
+    """
     found = []
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process(pid).children():
@@ -138,13 +140,13 @@ def local_ports(pid: int, status: str) -> set[int]:
 def find_server(root: int, name: str) -> int | None:
     """Return the id of the tritonserver of this name among `root` and its descendants.
 
-    None when there is none that can be seen from here, as in a virtual machine or on another host.
+    None if it is not visible from here, as in a virtual machine or on another host.
     """
     mark = f"--id={name}"
     found = None
     with contextlib.suppress(psutil.Error):
         first = psutil.Process(root)
-        # The programs that start the server carry its arguments too: the last one is the server.
+        # The programs that start the server also carry its arguments: the last one is the server.
         for process in (first, *first.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
                 if mark in process.cmdline():
@@ -163,7 +165,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is not None:
         return
     process.terminate()
-    process.send_signal(signal.SIGCONT)  # one that was stopped could not obey
+    process.send_signal(signal.SIGCONT)  # a stopped process could not react
     deadline = time.monotonic() + _STOP_S
     while process.poll() is None and time.monotonic() < deadline:
         if not local_ports(process.pid, psutil.CONN_ESTABLISHED):

@@ -28,7 +28,7 @@ class Installation:
 def find_installation() -> Installation:
     """Find the wheel. Raises ServerError if it is missing, incomplete, or has no stub for this
     Python."""
-    # find_spec, not import: the package's own import takes seconds and is not needed
+    # find_spec, not import: importing the package takes seconds and is not needed
     spec = importlib.util.find_spec("pytriton")
     if spec is None or not spec.submodule_search_locations:
         raise ServerError(
@@ -70,7 +70,7 @@ def environment(installation: Installation, folder: Path) -> dict[str, str]:
         str(installation.libraries),
         sysconfig.get_config_var("LIBDIR"),
     ]
-    # The stub takes its packages from the first python3 on PATH: that must be this environment.
+    # The stub takes its packages from the first python3 on PATH, which must be this environment.
     search = [str(Path(sys.executable).parent)]
     return {
         **os.environ,
@@ -84,29 +84,30 @@ def _joined(first: list[str], rest: str | None) -> str:
 
 
 def require_plain(folder: Path) -> None:
-    """Raises ServerError when Triton's Python backend cannot run in such a folder."""
+    """Raise ServerError if Triton's Python backend cannot run in such a folder."""
     if not is_plain(folder):
         raise ServerError(
-            f"the server needs a temporary folder whose path has only letters without accents, "
-            f"digits and ._-/, and {folder} is none. Set TMPDIR to another."
+            "the server needs a temporary folder whose path has only letters without accents,"
+            f" digits and ._-/, unlike {folder}. Set TMPDIR to another."
         )
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
     """Put the backends of a server, and libraries that precede those of the wheel, into its folder.
 
-    Raises ServerError when this Python's library is needed and missing, and for the folder's name.
+    Raises ServerError if this Python's library is needed and missing, or if the folder's name is
+    unfit.
     """
     require_plain(folder.parent)
     _link_libpython(folder / "libraries", installation)
     directory = folder / "backends"
     python = directory / "python"
     python.mkdir(parents=True)
-    # Copies: Triton changes the mode of a stub that it cannot run, through a link too.
+    # Copies, since Triton changes the mode of a stub that it cannot run, also through a link.
     for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
         shutil.copy2(installation.python_backend / name, python)
     shutil.copy2(installation.stub, python)
-    shutil.copy2(BACKENDS / TENSORS, python)  # where the stub finds modules, whatever it serves
+    shutil.copy2(BACKENDS / TENSORS, python)  # the stub searches modules here, for every runtime
     for backend in backends.iterdir():
         if (backend / "model.py").is_file():
             ignored = shutil.ignore_patterns("__pycache__")
@@ -114,9 +115,12 @@ def fill_folder(folder: Path, installation: Installation, backends: Path) -> Non
 
 
 def _link_libpython(folder: Path, installation: Installation) -> None:
-    """The stub for Python 3.13 wants the libpython of the wheel, which finds the modules `math` and
-    `_datetime` in files. A Python that has them built in, as Debian's, has no such files: there the
-    stub gets this Python's library by the name of the wheel's."""
+    """Link this Python's library for the stub, if needed.
+
+    The stub for Python 3.13 needs the libpython of the wheel, which loads the modules `math` and
+    `_datetime` from files. A Python with these modules built in, such as Debian's, has no such
+    files. The stub then gets this Python's library under the name of the wheel's.
+    """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:
         return

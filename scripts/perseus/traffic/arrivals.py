@@ -1,8 +1,8 @@
 """Arrival processes: absolute send times, drawn before a window starts.
 
-Sleeping relative gaps drifts, and evenly paced arrivals hide queueing, so every process here
-returns absolute times and Poisson is the default (docs/explanation/load.md). A trace is what
-`study.recorded` reads.
+Relative gaps drift, and evenly spaced arrivals hide queueing. Therefore every process here returns
+absolute times, and Poisson is the default (docs/explanation/load.md). `study.recorded` reads
+traces.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from perseus.traffic.renewal import GammaGaps
 class Arrivals:
     """An arrival process.
 
-    `cv` is the coefficient of variation of the gaps (gamma only), `gaps_s` are those of a recorded
-    trace (trace only, see `study.recorded`).
+    `cv` is the coefficient of variation of the gaps (gamma only), `gaps_s` are the gaps of a
+    recorded trace (trace only, see `study.recorded`).
     """
 
     process: Literal["poisson", "constant", "gamma", "trace"] = "poisson"
@@ -31,9 +31,9 @@ class Arrivals:
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Send times in [0, duration_s), ascending; empty when the rate is 0.
+        """Return send times in [0, duration_s), ascending; empty if the rate is 0.
 
-        Raises ValueError when the rate or the duration is negative or not finite.
+        Raises ValueError if the rate or the duration is negative or not finite.
         """
         for name, value in (("rate_rps", rate_rps), ("duration_s", duration_s)):
             if not (np.isfinite(value) and value >= 0):
@@ -42,14 +42,14 @@ class Arrivals:
             return np.empty(0)
         mean_gap_s = 1 / rate_rps
         if self.process == "constant":
-            # A random phase: tenants at equal rates must not fire in lockstep.
+            # A random phase, so that tenants at equal rates do not send simultaneously.
             return np.arange(rng.uniform(0, mean_gap_s), duration_s, mean_gap_s)
         if self.process == "trace":
             times = _replayed(np.array(self.gaps_s), duration_s / mean_gap_s, rng) * mean_gap_s
             return times[times < duration_s]
         if self.process == "gamma" and self.cv != 1:
             return GammaGaps(self.cv).times_s(rate_rps, duration_s, rng)
-        # Poisson arrivals are the same from any moment on.
+        # Poisson arrivals have no memory, so no random start is needed.
         chunk = int(duration_s * rate_rps * 1.1) + 16
         times = np.cumsum(rng.exponential(mean_gap_s, chunk))
         while times[-1] < duration_s:
@@ -61,9 +61,9 @@ class Arrivals:
 def _replayed(
     gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Times in [0, duration) of a cyclic trace, from a random time on.
+    """Return times in [0, duration) of a cyclic trace, from a random time on.
 
-    The mean gap is the unit of time, also that of the result; one such gap closes the circle.
+    The unit of time, also of the result, is the mean gap; the circle is closed by one such gap.
     """
     times = np.cumsum(np.append(gaps / gaps.mean(), 1.0))
     circle, start = times[-1], rng.uniform(0, times[-1])

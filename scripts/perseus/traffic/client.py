@@ -1,7 +1,7 @@
 """The load client of a tenant: its own processes, pinned to other cores than the server.
 
-`sender` is what runs in a process; it keeps only four arrays per window, and whoever asks gets a
-copy of them, in mid-window too.
+`sender` runs in each process. It keeps only four arrays per window, and returns copies of them on
+request, also during the window.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from perseus.traffic.route import Route
 from perseus.traffic.sender import Result, Setup, Snapshot
 from perseus.traffic.transport import RequestFailedError
 
-# Not multiprocessing's own spawn: that would run the caller's main script once more.
+# Not multiprocessing's spawn, which would run the caller's main script again.
 SENDER = "import sys; from multiprocessing.connection import Connection;"
 SENDER += " from perseus.traffic import sender;"
 SENDER += "sender.main(Connection(int(sys.argv[1])))"
-ANSWER_S = 30.0  # for a client process to answer in
+ANSWER_S = 30.0  # for a client process to answer
 
 
 class ClientError(RuntimeError):
@@ -37,9 +37,9 @@ class ClientError(RuntimeError):
 
 
 def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
-    """Latencies of up to `count` requests that are sent one after another, without other load.
+    """Return latencies of up to `count` requests, sent one after another without other load.
 
-    Raises ClientError when one fails.
+    Raises ClientError if a request fails.
     """
     latencies: list[float] = []
     end_s = time.monotonic() + limit_s
@@ -55,10 +55,10 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
 
 
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
-    """Number of client processes of each tenant; None means one per core.
+    """Return the number of client processes of each tenant; None means one per core.
 
-    More would only take turns on it, and a tenant that needs more than a core could not get it from
-    one process.
+    More processes would only share the cores, and with fewer a tenant could not use more than one
+    core.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -66,11 +66,10 @@ def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> in
 class Client:
     """A tenant's client processes; use as a context manager.
 
-    A process is about a core's worth of load. Requests are dealt out to the processes in turn, so
-    that together they send exactly what was asked, and are merged again in order of their times.
-    `steps` are the Triton models that its requests pass, where it is not one of its own name.
-    Raises ClientError when a process has no connection, dies, or does not answer within 30 s, and
-    for every call after that.
+    One process can use about one core. Requests are dealt out to the processes in turn, so that
+    together they send the planned load, and their results are merged in order of time. `steps` are
+    the Triton models that the requests pass, if not one with the tenant's name. Raises ClientError
+    if a process has no connection, dies, or does not answer within 30 s, and for every later call.
     """
 
     def __init__(
@@ -91,7 +90,9 @@ class Client:
         with ExitStack() as stack:
             for process in self._processes:
                 stack.enter_context(process)
-            granted = [process.receive() for process in self._processes]  # and each is connected
+            granted = [
+                process.receive() for process in self._processes
+            ]  # including the connection of each process
             self.prompt = all(granted)
             self._stack = stack.pop_all()
         return self
@@ -115,7 +116,7 @@ class Client:
             process.send("closed", start_ns, end_ns, len(range(i, concurrency, count)))
 
     def look(self, until_ns: int) -> Snapshot:
-        """The current state of the requests intended before `until_ns`."""
+        """Return the current state of the requests intended before `until_ns`."""
         for process in self._processes:
             process.send("look", until_ns)
         seen: list[Snapshot] = [process.receive() for process in self._processes]
@@ -125,14 +126,17 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """Seconds since the last response, while requests are in flight."""
+        """Return the seconds since the last response, while requests are in flight."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
 
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
-        """Send no more, wait up to `patience_s` for answers, cancel what is left, and wait up to
-        `idle_s` until the server has worked off its queue. `result` has the outcome."""
+        """Stop sending and end the window; `result` has the outcome.
+
+        Wait up to `patience_s` for responses, cancel the rest, and wait up to `idle_s` until the
+        server has worked off its queue.
+        """
         for process in self._processes:
             process.send("stop", patience_s, idle_s)
         self._stop_s = patience_s + idle_s
@@ -152,7 +156,7 @@ class Client:
 
 
 def _module_folders() -> list[str]:
-    """Module folders for a sender: our own first, then those of this process."""
+    """Return the module folders for a sender: Perseus's first, then those of this process."""
     theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(None, theirs)]
 
@@ -162,7 +166,7 @@ class _Process:
 
     def __init__(self, name: str, setup: Setup) -> None:
         self._name, self._setup = name, setup
-        self._fate = "died"  # should the pipe end
+        self._fate = "died"  # in case the pipe breaks
 
     def __enter__(self) -> _Process:
         self._pipe, theirs = Pipe()
@@ -171,8 +175,9 @@ class _Process:
             pass_fds=[theirs.fileno()],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(_module_folders())},
             stdin=subprocess.DEVNULL,
-            # What ends the parent's group, as a terminal that closes, would end this one first: a
-            # client that died, to the parent. No session: the kernel shares out a core by these.
+            # A signal to the parent's group, as from a closing terminal, would end this process
+            # first, and the parent would report a dead client. Not a session: the kernel divides
+            # cores by sessions.
             process_group=0,
         )
         theirs.close()
@@ -202,7 +207,7 @@ class _Process:
     def receive(self, more_s: float = 0.0) -> Any:
         try:
             if not self._pipe.poll(ANSWER_S + more_s):
-                # For good: a late answer would be taken for that to the next command.
+                # Permanently: a late answer would be taken for the answer to the next command.
                 self._pipe.close()
                 self._fate = "does not answer"
                 raise self._lost()

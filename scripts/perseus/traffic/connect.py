@@ -10,7 +10,9 @@ from perseus.traffic.transport import Transport
 
 
 def connect(route: Route) -> Transport:
-    """Return a transport as a context manager. Entering it raises RequestFailedError without a
-    connection in 5 s."""
+    """Return a transport as a context manager.
+
+    Entering it raises RequestFailedError without a connection within 5 s.
+    """
     module = import_module(f"perseus.traffic.{route.protocol}_transport")
     return cast(Transport, module.TRANSPORT(route))

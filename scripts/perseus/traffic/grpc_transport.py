@@ -1,8 +1,7 @@
-"""Requests over gRPC. Requests are serialised in advance, so that protobuf costs nothing per
-request.
+"""Requests over gRPC, serialised in advance, so that protobuf costs no time per request.
 
-The client of HTTP/2 is our own: calls of grpcio from Python took about twice the CPU time, and its
-threads kept sends waiting (docs/explanation/benchmarks.md, "The client").
+Perseus has its own HTTP/2 client: calls of grpcio from Python took about twice the CPU time, and
+its threads delayed sends (docs/explanation/benchmarks.md, "The client").
 https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 """
 
@@ -31,7 +30,7 @@ from perseus.traffic.transport import Answered, RequestFailedError
 
 METHOD: Final = "/inference.GRPCInferenceService/ModelInfer"
 OK: Final = str(StatusCode.OK.value[0])
-PREFIX_BYTES: Final = 5  # before a message: whether it is compressed, and its length
+PREFIX_BYTES: Final = 5  # prefix of a message: whether it is compressed, and its length
 _CODES: Final = {str(code.value[0]): code for code in StatusCode}
 _CODES_OF_HTTP: Final = dict.fromkeys(("429", "502", "503", "504"), StatusCode.UNAVAILABLE)
 _STATUS: Final = {
@@ -111,11 +110,11 @@ class GrpcTransport:
             else:
                 error_text = self._access.hide(f"{code.name}: {message}")
                 answered(done_ns, _STATUS.get(code, Status.ERROR), error_text)
-        finally:  # last: whoever waits for nothing in flight has then seen all of it
+        finally:  # last: a reader that sees no request in flight then sees all results
             del self._calls[number]
 
     def cancel(self) -> None:
-        # Again and again: a callback may have been about to send.
+        # Repeatedly, since a callback may be sending a new request.
         while calls := list(self._calls.values()):
             for call in calls:
                 self._client.cancel(call)
@@ -142,7 +141,7 @@ TRANSPORT: Final = GrpcTransport
 
 
 def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
-    """Outcome of a call, in terms of gRPC."""
+    """Return the outcome of a call, in terms of gRPC."""
     if how is not End.ANSWERED:
         return _ENDS[how], why
     if call.reset_code is not None:
@@ -150,7 +149,9 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
         code = StatusCode.UNAVAILABLE if is_refused else StatusCode.INTERNAL
         return code, f"the server reset the stream (code {call.reset_code})"
     grpc_status = call.fields.get("grpc-status")
-    if grpc_status == OK and _is_message(b"".join(call.parts)):  # the rest is of what failed
+    if grpc_status == OK and _is_message(
+        b"".join(call.parts)
+    ):  # the other checks are for failed calls
         return StatusCode.OK, ""
     if grpc_status is None:
         status = call.fields.get(":status", "")
@@ -163,7 +164,8 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
 
 
 def too_large(message: str) -> str:
-    """The message for a request that is too large, with both sizes; else the server's message."""
+    """Return the message for a request that is too large, with both sizes; else the server's
+    message."""
     if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
         has, most = map(int, sizes.groups())
         return (
@@ -174,7 +176,7 @@ def too_large(message: str) -> str:
 
 
 def _is_message(body: bytes) -> bool:
-    """Whether the body is one uncompressed message."""
+    """Return whether the body is one uncompressed message."""
     length = len(body) - PREFIX_BYTES
     return length >= 0 and body[:PREFIX_BYTES] == b"\0" + length.to_bytes(4, "big")
 
@@ -196,7 +198,7 @@ def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) ->
 
 
 def decode(answer: bytes) -> dict[str, Tensor]:
-    """The outputs of a ModelInferResponse. Raises RequestFailedError when it has none."""
+    """Return the outputs of a ModelInferResponse. Raises RequestFailedError if it has none."""
     try:
         response = service_pb2.ModelInferResponse.FromString(answer)
         pairs = list(zip(response.outputs, response.raw_output_contents, strict=True))

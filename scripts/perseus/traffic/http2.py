@@ -1,8 +1,8 @@
-"""HTTP/2 as a client of gRPC needs it (RFC 9113), without input and output: what a server sent goes
-in, what it has answered comes out, and what is to be sent to it.
+"""HTTP/2 for a gRPC client (RFC 9113), without input and output.
 
-Windows are kept as the RFC wants it for what is sent; what is received has the largest there is.
-Header fields are written and, by a table of size 0, read without memory of those before.
+Callers pass in the bytes from the server, and get the ended requests and the bytes to send. Flow
+control follows the RFC for sent data; for received data, the largest window is open. Header fields
+are written, and with a table of size 0 also read, without a dynamic table.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX
 NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 """Error codes."""
 
-MAX_31_BITS = 2**31 - 1  # of a window, and of the number of a stream
-FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # unless settings say otherwise
+MAX_31_BITS = 2**31 - 1  # of a window, and of a stream number
+FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default of the RFC
 MAX_FRAME_BYTES = 2**24 - 1
-TOLD_BYTES = 2**30  # received before the server's window is opened again
-AT_ONCE_BYTES = 2**20  # that are handed out to be sent
-MAX_REFUSALS = 3  # of a request, before it has failed
+TOLD_BYTES = 2**30  # received bytes after which the server's window is opened again
+AT_ONCE_BYTES = 2**20  # bytes that are returned for sending at a time
+MAX_REFUSALS = 3  # attempts at a request before it fails
 _FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
 _SETTING = struct.Struct(">HL")
 
@@ -51,10 +51,10 @@ class Http2Error(RuntimeError):
 
 @dataclass(eq=False, slots=True)
 class Stream:
-    """A request, and what has come of it."""
+    """A request, and its response."""
 
     head: bytes
-    """Its header fields, as `header_block` makes them."""
+    """Its header fields, from `header_block`."""
     body: memoryview
     """Not empty."""
     unsent: memoryview = field(init=False)
@@ -67,18 +67,18 @@ class Stream:
     """Parts of the response body."""
     refusals: int = 0
     reset_code: int | None = None
-    """Why the server ended it before its end."""
+    """Reason for which the server ended it early."""
 
     def __post_init__(self) -> None:
         self.unsent = self.body
 
 
 def header_block(fields: Iterable[tuple[str, str]]) -> bytes:
-    """Header fields as a request carries them, which no table remembers."""
+    """Return header fields in the format of a request, without a dynamic table."""
     return Encoder().encode([(name, value, True) for name, value in fields], huffman=False)
 
 
-@lru_cache(256)  # those of one server are mostly the same
+@lru_cache(256)  # fields of one server are mostly the same
 def _fields(block: bytes) -> Mapping[str, str]:
     decoder = Decoder()
     decoder.max_allowed_table_size = decoder.header_table_size = 0
@@ -92,13 +92,14 @@ S = TypeVar("S", bound=Stream)
 
 
 class Http2(Generic[S]):
-    """One connection. While a thread uses it, no other may."""
+    """One connection. While one thread uses it, no other thread may."""
 
     def __init__(self) -> None:
         self.greeted = False
-        """Whether the server has said that it speaks HTTP/2."""
+        """Whether the server has confirmed that it speaks HTTP/2."""
         self.leaving = ""
-        """Why the server takes no more streams on this connection, if it does not."""
+        """Reason for which the server accepts no more streams on this connection; empty if it
+        does."""
         self._waiting: deque[S] = deque()
         self._open: dict[int, S] = {}
         self._uploads: list[S] = []
@@ -119,11 +120,11 @@ class Http2(Generic[S]):
     # What is sent
 
     def send(self, stream: S) -> None:
-        """Send a request as soon as the server takes it."""
+        """Queue a request; it is sent as soon as the server accepts it."""
         self._waiting.append(stream)
 
     def end(self, stream: S) -> bool:
-        """Want nothing more of a request; whether it had not ended yet."""
+        """Cancel a request; return whether it had not ended yet."""
         if self._open.get(stream.number) is stream:
             self._close(stream)
             self._reset(stream, CANCEL)
@@ -134,7 +135,7 @@ class Http2(Generic[S]):
         return False
 
     def end_all(self) -> list[S]:
-        """Requests that have not ended, and will not end on this connection."""
+        """Return the requests that have not ended, and will not end on this connection."""
         streams = [*self._ended, *self.calls()]
         self._open, self._uploads, self._ended = {}, [], []
         self._waiting.clear()
@@ -146,12 +147,12 @@ class Http2(Generic[S]):
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer to what was sent is still to come."""
+        """Whether a response is still to come."""
         return bool(self._open)
 
     def to_send(self) -> list[Buffer]:
         """The bytes to send next; empty if the server accepts nothing now."""
-        if not (self._to_say or self._waiting or self._uploads):  # as mostly after an answer
+        if not (self._to_say or self._waiting or self._uploads):  # the usual case after a response
             return []
         parts, self._to_say = self._to_say, []
         if self._next > MAX_31_BITS:
@@ -179,7 +180,7 @@ class Http2(Generic[S]):
         return len(self._open) < self._most_open
 
     def _upload(self, stream: S, size: int) -> list[Buffer]:
-        """The next bytes of a body in frames."""
+        """Return the next bytes of a body in frames."""
         stream.window_bytes -= size
         self._window_bytes -= size
         parts: list[Buffer] = []
@@ -201,13 +202,13 @@ class Http2(Generic[S]):
             self._uploads.remove(stream)
 
     def _open_window(self, size: int) -> None:
-        """Let the server send so many bytes more."""
+        """Let the server send this number of additional bytes."""
         self._to_say += _frame(WINDOW_UPDATE, 0, 0, size.to_bytes(4, "big"))
 
     # What is received
 
     def receive(self, data: bytes) -> list[S]:
-        """The requests that have ended with these bytes. Raises Http2Error."""
+        """Return the requests that end with these bytes. Raises Http2Error."""
         data = self._unread + data if self._unread else data
         start, end = 0, len(data)
         while end - start >= _FRAME.size:
@@ -276,13 +277,18 @@ class Http2(Generic[S]):
     def _has_ended(self, stream: S) -> None:
         self._refuses = False
         self._close(stream)
-        if stream.unsent and stream.reset_code is None:  # it is answered before all of it is sent
+        if (
+            stream.unsent and stream.reset_code is None
+        ):  # the response came before the whole request was sent
             self._reset(stream, NO_ERROR)
         self._ended.append(stream)
 
     def _was_reset(self, stream: S, code: int) -> None:
-        """A refused request was not processed. Some count a stream that has just ended, so that
-        no more is sent until another one has."""
+        """Handle a reset stream: a refused request was not processed, and is sent again.
+
+        Some servers still count a stream that has just ended, so no more is sent until another one
+        ends.
+        """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1
             self._refuses = True
@@ -292,7 +298,7 @@ class Http2(Generic[S]):
             self._has_ended(stream)
 
     def _send_again(self, stream: S) -> None:
-        """From its beginning, before what waits."""
+        """Send a request again from its beginning, before the waiting ones."""
         self._close(stream)
         stream.number, stream.unsent = 0, stream.body
         self._waiting.appendleft(stream)
@@ -323,7 +329,8 @@ class Http2(Generic[S]):
         self._to_say += _frame(SETTINGS, ACK, 0, b"")
 
     def _goaway(self, payload: bytes) -> None:
-        """Requests that the server has not processed wait for another connection."""
+        """Handle the end of the connection: requests that the server has not processed wait for
+        another one."""
         last, code, debug_data = (
             _whole(payload[:4]) & MAX_31_BITS,
             _whole(payload[4:8]),

@@ -1,8 +1,7 @@
 """Requests over HTTP/2, from any thread, over one connection at a time.
 
-Whoever sends a request writes it, so that it leaves at once. One thread does the rest: it writes
-what the server did not take at once, reads, calls back, ends what has had no answer in time, and
-connects again when the connection is lost.
+The sending thread writes its request, so that it leaves at once. One other thread writes the rest,
+reads, calls back, ends requests after their deadline, and connects again after a loss.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from perseus.traffic.http2 import Buffer, Http2, Http2Error, Stream
 
 CONNECT_S: Final = 5.0
 AGAIN_S: Final = 0.1  # between two attempts to connect
-REFUSE_S: Final = 0.005  # until a request without a connection is refused, at most
-LOOK_S: Final = 0.02  # between two looks for what is late
-IDLE_S: Final = 0.2  # the same where nothing is under way
+REFUSE_S: Final = 0.005  # longest time until a request without a connection is refused
+LOOK_S: Final = 0.02  # between two checks for late requests
+IDLE_S: Final = 0.2  # the same without requests in flight
 READ_BYTES: Final = 2**16
-MAX_BUFFERS: Final = 1000  # that the system takes in one call
+MAX_BUFFERS: Final = 1000  # buffers that the system takes in one call
 _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -52,8 +51,8 @@ class Call(Stream):
     deadline_s: float = 0.0
     """Deadline on the monotonic clock."""
     ended: Callable[[Call, int, End, str], None] = _nobody
-    """Called once, with the time in ns of the monotonic clock, how it ended, and why, if not by an
-    answer: by the client's thread, or by whoever cancels."""
+    """Called once with the time in ns of the monotonic clock, the outcome, and the reason if it
+    is not a response. It runs in the client's thread, or in the thread that cancels."""
 
 
 class Http2Client:
@@ -100,7 +99,7 @@ class Http2Client:
             call.ended(call, time.monotonic_ns(), how, why)
 
     def _connected(self) -> tuple[socket.socket, Http2[Call]]:
-        """A connection to a server that speaks HTTP/2. Raises OSError and Http2Error."""
+        """Return a connection to a server that speaks HTTP/2. Raises OSError and Http2Error."""
         connected = socket.create_connection((self._host, self._port), CONNECT_S)
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -119,14 +118,14 @@ class Http2Client:
         return connected, http2
 
     def _write_first(self) -> None:
-        """Write, unless the thread is about to write; it then continues."""
+        """Write, unless the thread is about to write, which then continues."""
         if not self._unwritten:
             self._write()
             if self._unwritten:
                 os.eventfd_write(self._wake, 1)
 
     def _write(self) -> None:
-        """Write what the server takes, as far as the system takes it; with the lock."""
+        """Write as much as the server and the system accept; requires the lock."""
         to = self._socket
         while to is not None and (self._unwritten or self._more()):
             try:
@@ -135,7 +134,9 @@ class Http2Client:
                     written = to.send(self._unwritten[0])
                 else:
                     written = to.sendmsg(self._unwritten[:MAX_BUFFERS])
-            except OSError:  # now is not the time, or the connection is lost, as reading tells
+            except (
+                OSError
+            ):  # the socket is full, or the connection is lost, which reading will show
                 return
             self._unwritten = _after(self._unwritten, written)
 
@@ -163,12 +164,15 @@ class Http2Client:
         self._tell(self._disconnect(), End.CANCELLED, "")
 
     def _refuse(self) -> None:
-        """Refuse requests that are in flight or were sent since."""
+        """Refuse requests that are in flight, and those sent since."""
         self._tell(self._disconnect(), End.LOST, self._lost)
 
     def _connect_again(self) -> None:
-        """After a loss requests are refused meanwhile: a port may take connections that nobody
-        serves. Where the server only wanted another connection, they wait."""
+        """Connect again after a loss.
+
+        Requests are refused meanwhile, since a port may accept connections without a server behind
+        it. If the server only closed the connection regularly, they wait.
+        """
         with ThreadPoolExecutor(1) as pool:
             attempt = pool.submit(self._connected)
             while self._lost and not wait([attempt], REFUSE_S).done:
@@ -182,9 +186,10 @@ class Http2Client:
         self._send_again(waiting)
 
     def _serve(self) -> bool:
-        """Until the client is closed, or the server takes no more; whether it answered anything.
+        """Serve until the client is closed, or the server takes no more; return whether it answered
+        anything.
 
-        Raises OSError and Http2Error when the connection is lost.
+        Raises OSError and Http2Error if the connection is lost.
         """
         connected, answers = self._socket, 0
         assert connected is not None
@@ -193,7 +198,7 @@ class Http2Client:
         poll.register(self._wake, select.POLLIN)
         with self._lock:
             self._write()
-        # Nobody else reads, but TLS does not read while another thread writes.
+        # Only this thread reads, but TLS cannot read while another thread writes.
         alone = self._lock if self._tls else nullcontext()
         look_s = 0.0
         while not self._closing and not (self._http2.leaving and not self._http2.is_busy):
@@ -226,7 +231,7 @@ class Http2Client:
             self._end(call, End.LATE, "no answer in time")
 
     def _disconnect(self) -> list[Call]:
-        """Requests in flight; from now on, requests wait for another connection."""
+        """Return requests in flight; from now on, requests wait for another connection."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
@@ -235,7 +240,7 @@ class Http2Client:
         return calls
 
     def _send_again(self, calls: Iterable[Call]) -> None:
-        """Send requests again of which nothing was sent."""
+        """Send requests again of which no byte was sent."""
         for call in calls:
             self.send(call)
 
@@ -257,7 +262,7 @@ def _read(connected: socket.socket) -> bytes:
 
 
 def _after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
-    """Buffers without the bytes that are written."""
+    """Return the buffers without the written bytes."""
     for i, each in enumerate(buffers):
         if written < len(each):
             return [memoryview(each)[written:], *buffers[i + 1 :]]

@@ -1,9 +1,9 @@
 """Requests over HTTP in Triton's binary tensor protocol: JSON describes the tensors, bytes follow.
-A server without that extension gets and gives its tensors as JSON.
 
-An asyncio loop in a thread of its own writes and reads; whoever sends hands a request over to it.
-The wait for the loop is thus service time, not send lag.
-https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
+For a server without that extension, the tensors are JSON in both directions. An asyncio loop in its
+own thread writes and reads; senders hand their requests over to it. The wait for the loop thus
+counts as latency, not as send lag. https://github.com/triton-inference-
+server/server/blob/main/docs/protocol/extension_binary_data.md
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADER_LENGTH = "Inference-Header-Content-Length"
 JSON: Final = {"Content-Type": "application/json"}
 CONNECT_S = 5.0
 NOT_TAKEN: Final = (429, 503)
-"""Answers to what a server did not take: too many requests, and service unavailable (RFC 6585 and
+"""Status codes of refused requests: too many requests, and service unavailable (RFC 6585 and
 9110)."""
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Reply:
 
 
 class HttpTransport:
-    """A `transport.Transport` over as many HTTP/1.1 connections as requests are in flight."""
+    """A `transport.Transport` with one HTTP/1.1 connection per request in flight."""
 
     most_in_flight = MAX_IN_FLIGHT["http"]
 
@@ -79,11 +79,11 @@ class HttpTransport:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context() or True),
             headers=self._access.values(),
-            # No Accept-Encoding: Triton would compress its answers, on the core that serves.
+            # No Accept-Encoding: Triton would compress its responses, on the server's cores.
             skip_auto_headers=["User-Agent", "Accept", "Accept-Encoding"],
-            timeout=aiohttp.ClientTimeout(None),  # aiohttp would round what is over 5 s
+            timeout=aiohttp.ClientTimeout(None),  # aiohttp would round times above 5 s
         )
-        # No redirect is followed: it would carry the headers to another server.
+        # Follow no redirect, which would send the headers to another server.
         async with (
             asyncio.timeout(CONNECT_S),
             self._session.get(self._alive, allow_redirects=False) as reply,
@@ -117,11 +117,11 @@ class HttpTransport:
         else:
             reply = task.result()
             answered(reply.done_ns, reply.status, self._access.hide(reply.message))
-        # Last: whoever waits for nothing in flight has then seen all of it.
+        # Last: a reader that sees no request in flight then sees all results.
         del self._tasks[number]
 
     def cancel(self) -> None:
-        # Again and again: a request may not have been started yet.
+        # Repeatedly, since a request may not have been started yet.
         while tasks := list(self._tasks.values()):
             for task in filter(None, tasks):
                 self._loop.call_soon_threadsafe(task.cancel)
@@ -155,7 +155,7 @@ class HttpTransport:
             return Reply(time.monotonic_ns(), Status.TIMEOUT, f"no answer after {timeout_s:g} s")
         except aiohttp.ClientConnectionError as error:
             return Reply(time.monotonic_ns(), Status.REFUSED, f"{type(error).__name__}: {error}")
-        except Exception as error:  # an error must be counted, whatever it is
+        except Exception as error:  # every error must be counted
             return Reply(time.monotonic_ns(), Status.ERROR, f"{type(error).__name__}: {error}")
 
 
@@ -165,7 +165,7 @@ TRANSPORT: Final = HttpTransport
 def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     done_ns = time.monotonic_ns()
     if answer.status == 200:
-        # All that can be told for next to nothing, while others wait: `decode` reads the JSON.
+        # Only cheap checks here, while other requests wait: `decode` reads the JSON.
         json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)
@@ -177,7 +177,7 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
 
 
 def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """The body of a request, and the length of the JSON that it begins with."""
+    """Return the body of a request, and the length of its JSON part."""
     described = {
         "inputs": [
             {
@@ -196,7 +196,7 @@ def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes
 
 
 def serialise_json(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """The body of a request with tensors as JSON, and its length."""
+    """Return the body of a request with tensors as JSON, and its length."""
     described = {
         "inputs": [
             {
@@ -225,7 +225,7 @@ def _place(of: Input) -> dict[str, str | int]:
 
 
 def decode(reply: Reply) -> dict[str, Tensor]:
-    """Outputs of a response. Raises RequestFailedError if it has none."""
+    """Return the outputs of a response. Raises RequestFailedError if it has none."""
     try:
         outputs = json.loads(reply.body[: reply.json_bytes])["outputs"]
         return dict(_outputs(outputs, reply.body[reply.json_bytes :]))
@@ -234,8 +234,10 @@ def decode(reply: Reply) -> dict[str, Tensor]:
 
 
 def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that are JSON, or follow each other in `data`. Raises ValueError where they do
-    not fill it."""
+    """Yield the tensors that are JSON, or follow each other in `data`.
+
+    Raises ValueError if their sizes do not add up to `data`.
+    """
     at = 0
     for each in described:
         dtype, count = DTYPES[each["datatype"]], math.prod(each["shape"])

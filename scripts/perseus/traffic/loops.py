@@ -18,8 +18,8 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import Transport
 
 MAX_RPS = 50_000
-"""More than one process can send in closed loop."""
-DOZE_NS = 50_000_000  # between two looks whether a window is to end
+"""Largest number of requests in flight in a closed loop: more than one process can send."""
+DOZE_NS = 50_000_000  # between two checks whether the window ends
 FIRST_BACK_OFF_NS: Final = 10_000_000
 LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
@@ -49,15 +49,17 @@ class LoadLoop:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Stop sending. Call it from another thread; the sender has left the loop when it
-        returns."""
+        """Stop sending.
+
+        Call it from another thread; the sender has left the loop when it returns.
+        """
         self._stopped.set()
         self._left.wait()
 
     def requests(self, until_ns: int) -> Requests:
         """A copy of the requests intended before `until_ns`, in their current state."""
         part = slice(int(np.searchsorted(self._known(), until_ns)))
-        # The status first: it is written last, so that an answer never lacks its time.
+        # The status is read first, since it is written last: a response then always has its time.
         status = self._status[part].copy()
         return Requests(
             self._intended_ns[part].copy(),
@@ -87,9 +89,9 @@ class LoadLoop:
 
 
 def silent_s(requests: Requests, now_ns: int) -> float:
-    """Seconds since the last response, while requests are in flight; 0 without any.
+    """Return the seconds since the last response, while requests are in flight; 0 without any.
 
-    A request that timed out after the last answer is still owed one.
+    A request that timed out after the last response still counts as in flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))
@@ -102,7 +104,7 @@ def silent_s(requests: Requests, now_ns: int) -> float:
 class OpenLoop(LoadLoop):
     """Sends every request at its intended time, regardless of earlier ones.
 
-    Beyond `limit` in flight requests stay unsent, and the window is invalid.
+    With `limit` requests in flight, further requests stay unsent, and the window is invalid.
     """
 
     def __init__(self, limit: int, intended_ns: Sequence[int] | NDArray[np.int64]) -> None:
@@ -123,19 +125,19 @@ class OpenLoop(LoadLoop):
 class ClosedLoop(LoadLoop):
     """Keeps `concurrency` requests in flight; each response triggers the next request.
 
-    A request is intended when it is sent. After a refusal the next request waits: a full queue
-    refuses at once, and would be asked thousands of times a second. The wait doubles with each
-    refusal in a row.
+    A request is intended when it is sent. After a refusal the next request waits, and the wait
+    doubles with each consecutive refusal: a full queue refuses at once, and would get thousands of
+    requests per second.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
-        # Pages that are never touched take no memory.
+        # Untouched pages take no memory.
         super().__init__(np.zeros(round((end_ns - start_ns) / 1e9 * MAX_RPS) + concurrency, int))
         self._start_ns, self._end_ns, self._concurrency = start_ns, end_ns, concurrency
         self._count = 0
         self._turn = threading.Lock()
         self._refused = queue.SimpleQueue[tuple[int, int]]()
-        """When the next request is due, and how many before it were refused in a row."""
+        """Time of the next request, and number of consecutive refusals before it."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]
@@ -161,8 +163,8 @@ class ClosedLoop(LoadLoop):
                 continue
 
     def _send(self, transport: Transport, refusals: int = 0) -> None:
-        """Send the next request, after a number of successive refusals."""
-        with self._turn:  # so that requests stand in the order of their times
+        """Send the next request, after a number of consecutive refusals."""
+        with self._turn:  # requests are stored in the order of their times
             i, now_ns = self._count, time.monotonic_ns()
             if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):
                 return

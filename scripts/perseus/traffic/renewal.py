@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 class GammaGaps:
     """A renewal process whose gaps have the coefficient of variation `cv`; 1 is Poisson.
 
-    A window begins at a random moment of it, so that its mean rate is the asked one however short
-    it is: at an arrival, more would come soon.
+    A window begins at a random moment of the process, so that the mean rate is exact for any
+    length. If it began at an arrival, there would be too many arrivals at first.
     """
 
     cv: float
@@ -21,10 +21,10 @@ class GammaGaps:
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Send times in [0, duration_s), ascending."""
+        """Return send times in [0, duration_s), ascending."""
         shape, scale_s = 1 / self.cv**2, self.cv**2 / rate_rps
-        # A random moment meets a gap in proportion to its length, and lies anywhere in it (Cox,
-        # Renewal Theory, 1962, chapter 5).
+        # The probability that a random moment lies in a gap is proportional to its length; its
+        # position in the gap is uniform (Cox, Renewal Theory, 1962, chapter 5).
         times_s = np.array([rng.random() * rng.gamma(shape + 1, scale_s)])
         while times_s[-1] < duration_s:
             gaps_s = rng.gamma(shape, scale_s, int(duration_s * rate_rps * 1.1) + 16)

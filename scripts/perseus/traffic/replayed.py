@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Replayed:
-    """The part of a recording from `begin_s` on; a second of it takes `time_scale` seconds."""
+    """The part of a recording from `begin_s` on; one second of it takes `time_scale` seconds."""
 
     recorded: Recorded
     begin_s: float = 0.0
@@ -25,18 +25,18 @@ class Replayed:
         return float(self._expected(duration_s).sum()) / duration_s
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
-        """Send times in [0, duration_s), ascending, with that mean rate.
+        """Return send times in [0, duration_s), ascending, with that mean rate.
 
-        Below the recorded rate each arrival is kept with the probability of their ratio (thinning).
-        Above it further copies are laid over the first, each turned by a random time as if the part
-        were a circle, and the last of them is thinned (superposition). The recording must have
-        arrivals in the part.
+        Below the recorded rate, each arrival is kept with the probability rate / recorded rate
+        (thinning). Above it, copies of the part are added, each shifted cyclically by a random
+        time; the last copy is thinned (superposition). The recording must have arrivals in the
+        part.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)
         turns_s = np.append(0.0, rng.uniform(0, duration_s, int(copies)))
         touched = self._expected(duration_s) > 0
-        # A day of all functions has a billion invocations: only those that are kept get a time.
+        # A day of all functions has a billion invocations, so only kept arrivals get a time.
         kept = rng.binomial(self.recorded.counts[touched], shares[:, np.newaxis])
         starts_s = np.broadcast_to(self.recorded.starts_s[touched], kept.shape)
         times_s = np.repeat(starts_s, kept.ravel())
@@ -47,5 +47,6 @@ class Replayed:
         return np.sort(turned_s[inside])
 
     def _expected(self, duration_s: float) -> Floats:
-        """Mean number of arrivals of each interval of the recording in the replayed part."""
+        """Return the mean number of arrivals of each interval of the recording in the replayed
+        part."""
         return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)

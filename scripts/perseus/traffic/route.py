@@ -1,4 +1,4 @@
-"""Contents of a tenant's requests, and their way to the server."""
+"""Contents of a tenant's requests, and their route to the server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perseus.models.tensors import DATATYPES, Tensor
 from perseus.serving.access import PLAIN, Access
 from perseus.serving.running_server import BINARY, RunningServer
 
-if TYPE_CHECKING:  # each sender imports this module, and needs no definition of a study
+if TYPE_CHECKING:  # each sender imports this module, which needs no definition of a study
     from perseus.study.tasks.measure import MeasuredClient
 
 Images = NDArray[np.float32]  # (images, 3, height, width)
@@ -29,7 +29,7 @@ Batch = Images | Mapping[str, Tensor]
 """Tensors of a request, by name; for models that the study deploys, images are the only input."""
 
 INPUT, OUTPUT = "input", "output"
-"""The names that the tensors of our models have."""
+"""Names of the tensors of deployed models."""
 
 REGISTER_S = 5.0
 UNREGISTER_S = 1.0
@@ -37,7 +37,7 @@ MAX_INPUTS = 8
 
 
 class RouteError(RuntimeError):
-    """Inputs do not fit into shared memory, or the server does not read it."""
+    """Inputs do not fit into shared memory, or the server cannot read it."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Input:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that travel with a request."""
+        """Bytes that are sent with a request."""
         return len(self.data) if isinstance(self.data, bytes) else 0
 
 
@@ -75,8 +75,9 @@ Inputs = tuple[Input, ...]
 class Route:
     """Requests of a model: request i has inputs i modulo their number, and asks for `outputs`.
 
-    `address` is that of the `protocol`, "grpc" or "http". A request without an answer after
-    `timeout_s` has timed out. `has_binary` says whether the server takes binary tensors over HTTP.
+    `address` is that of the `protocol`, "grpc" or "http". A request without a response after
+    `timeout_s` has timed out. `has_binary` says whether the server accepts binary tensors over
+    HTTP.
     """
 
     protocol: str
@@ -90,7 +91,7 @@ class Route:
 
 
 def inline(batches: Sequence[Batch]) -> tuple[Inputs, ...]:
-    """Inputs that travel with each request."""
+    """Return inputs that are sent with each request."""
     return tuple(map(_inputs, batches))
 
 
@@ -103,9 +104,10 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Images of each input that requests send in turn: as many in a row as fit a request.
+    """Return the images of each input that requests send in turn: consecutive images, as many as a
+    request carries.
 
-    At most MAX_INPUTS inputs; an image comes again when there are fewer than a request carries.
+    There are at most MAX_INPUTS inputs. Images repeat if there are fewer than a request carries.
     """
     inputs = min(MAX_INPUTS, images // math.gcd(images, batch_size))
     return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
@@ -120,7 +122,7 @@ def route_to(
     timeout_s: float,
     outputs: Sequence[str] = (OUTPUT,),
 ) -> Iterator[Route]:
-    """The route of requests with these inputs, to the address of the client's protocol."""
+    """Yield the route of requests with these inputs, to the address of the client's protocol."""
     address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
     with ExitStack() as stack:
         if client.shared_memory:
@@ -141,11 +143,11 @@ def route_to(
 
 @contextmanager
 def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs, ...]]:
-    """Inputs in one region of system shared memory; requests in flight share them.
+    """Yield inputs in one region of system shared memory; requests in flight share them.
 
-    The region's name tells its owner, so that it is swept if this process is killed before the
-    server has mapped it (`orphans`).
-    Raises RouteError when /dev/shm is too small or the server does not take the region.
+    The region's name contains its owner, so that it is removed later if this process is killed
+    before the server has mapped the region (`orphans`). Raises RouteError if /dev/shm is too small
+    or the server does not accept the region.
     """
     region = f"{unique_name()}-input"
     path = SHM / region
@@ -153,7 +155,7 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs
         try:
             inputs = _lay_out(batches, path)
             _register(server, path)
-            path.unlink()  # it is mapped: nothing stays behind, however this process ends
+            path.unlink()  # it is mapped: nothing remains, however this process ends
             yield inputs
         finally:
             _unregister(server, region)
@@ -171,10 +173,12 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
 
 
 def _unregister(server: triton.InferenceServerClient, region: str) -> None:
-    """Unregister a region, again if a request still reads it: Triton refuses it or delays it
-    then."""
+    """Unregister a region.
+
+    The call is repeated while a request still reads the region: Triton then refuses or delays it.
+    """
     deadline_s = time.monotonic() + UNREGISTER_S
-    with contextlib.suppress(InferenceServerException):  # the server may be gone
+    with contextlib.suppress(InferenceServerException):  # the server may have ended
         while region in server.get_system_shared_memory_status(client_timeout=REGISTER_S).regions:
             with contextlib.suppress(InferenceServerException):
                 server.unregister_system_shared_memory(region, client_timeout=REGISTER_S)

@@ -21,7 +21,9 @@ from perseus.traffic.route import Route
 from perseus.traffic.transport import RequestFailedError, Transport
 
 GIB = 2**30
-PROBE_S = 0.1  # between questions whether a server that has refused one takes requests again
+PROBE_S = (
+    0.1  # between two checks whether a server that has refused a request accepts requests again
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Snapshot:
 class Result:
     """Result of an ended window: requests, and the first message of each kind of error.
 
-    `idle` tells that the server had worked off its queue; `cpu_s` is the CPU time until then.
+    `idle` says whether the server had worked off its queue; `cpu_s` is the CPU time until then.
     """
 
     requests: Requests
@@ -54,14 +56,17 @@ class Result:
 
 
 def main(pipe: Connection) -> None:
-    """The child: this thread sends, a second one obeys the parent, the transport's own take the
-    answers. Without a connection the parent gets the reason, and nothing more."""
-    # A scheduler may signal all processes of a job; the parent decides when this one ends.
+    """Run the child process: this thread sends, a second one executes the parent's commands, the
+    transport's threads take the responses.
+
+    Without a connection the parent only gets the reason.
+    """
+    # A scheduler may signal all processes of a job; the parent decides when this process ends.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     setup: Setup = pipe.recv()
     os.sched_setaffinity(0, setup.cores)
-    # The sender must get the interpreter within its send-lag budget, not after the default 5 ms.
+    # The sender must get the interpreter within the allowed send lag, not after the default 5 ms.
     sys.setswitchinterval(0.0005)
     prompt = _run_promptly()
     with ExitStack() as stack:
@@ -80,8 +85,8 @@ def main(pipe: Connection) -> None:
 def _run_promptly() -> bool:
     """Ask the system to schedule this process promptly; return whether it permits it.
 
-    It needs little CPU time, but on a shared core one that wakes up waits for the time slices of
-    others (3 ms each on current kernels): of other tenants' clients, or of whatever else runs.
+    The process needs little CPU time. But on a shared core, a process that wakes up waits for the
+    time slices of other processes (3 ms each on current kernels), such as other tenants' clients.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -97,8 +102,10 @@ def _obey(
     route: Route,
     prompt: bool,
 ) -> None:
-    """Serve the parent's commands until it closes the pipe or is gone, be it before the first; then
-    `loops` has None, without which this process would wait for ever."""
+    """Execute the parent's commands until it closes the pipe or has ended.
+
+    Then, also if no command came, `loops` gets None, without which this process would wait forever.
+    """
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
     kinds: dict[str, Callable[..., LoadLoop]] = {
@@ -128,7 +135,7 @@ def _obey(
                 cpu_start_s = time.process_time()
                 loops.put(loop)
     except (EOFError, OSError):
-        pass  # the parent has gone
+        pass  # the parent has ended
     finally:
         loop.stop()
         loops.put(None)
@@ -144,8 +151,8 @@ def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: floa
     transport.cancel()
     if not (given_up or loop.requests(time.monotonic_ns()).count(Status.TIMEOUT)):
         return True
-    # The server may still work on what was cancelled or timed out; an answer to one more request
-    # says that the queue before it is gone. A full queue refuses it, at once.
+    # The server may still work on cancelled or timed-out requests. A response to one more request
+    # shows that the queue before it is empty. A full queue refuses it at once.
     end_s = time.monotonic() + idle_s
     while (left_s := end_s - time.monotonic()) > 0:
         try:

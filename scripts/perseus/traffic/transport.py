@@ -9,8 +9,8 @@ from perseus.models.tensors import Tensor
 from perseus.traffic.requests import Status
 
 Answered = Callable[[int, Status, str], None]
-"""Takes the time of the answer in ns of the monotonic clock, what became of the request, and the
-error's message; PENDING stands for a request that was cancelled."""
+"""Takes the time of the response in ns of the monotonic clock, the outcome of the request, and
+the error's message; PENDING stands for a cancelled request."""
 
 
 class RequestFailedError(RuntimeError):
@@ -21,7 +21,7 @@ class Transport(Protocol):
     """An open connection; all requests are serialised in advance."""
 
     most_in_flight: int
-    """Requests that it can carry at a time."""
+    """Largest number of simultaneous requests."""
 
     @property
     def in_flight(self) -> int:
@@ -30,15 +30,15 @@ class Transport(Protocol):
     def send(self, number: int, answered: Answered) -> None:
         """Send request `number` (unique among those in flight) without waiting for its response.
 
-        `answered` is called exactly once, in a thread of the transport or in that of who cancels;
-        it may send.
+        `answered` is called exactly once, in a thread of the transport or in the thread that
+        cancels. It may send.
         """
 
     def cancel(self) -> None:
         """Cancel all requests in flight, and wait until their callbacks have run."""
 
     def infer(self, number: int, timeout_s: float) -> dict[str, Tensor]:
-        """Outputs of one request by name, after waiting for it. Raises RequestFailedError."""
+        """Wait for one request, and return its outputs by name. Raises RequestFailedError."""
 
     def __enter__(self) -> Self: ...
 

@@ -127,7 +127,7 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
         ),
         (
             {"config": ENCODER + "response_cache { enable: true }"},
-            r"'encoder' has a response_cache, which answers in place of the model: set"
+            r"'encoder' has a response_cache, which answers instead of the model: set"
             r" response_cache \{ enable: false \} in its config\.pbtxt, and load it again$",
         ),
         ({"config": 'name: "encoder"', "shape": {}}, r"names no inputs; .* names no outputs$"),

@@ -40,7 +40,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Like `launch`."""
+    """Serve as `launch` does."""
     return apptainer_triton(
         contents(server),
         repository,
@@ -71,7 +71,7 @@ def apptainer_triton(
     inside = replace(inside, image=apptainer_image(engine, inside.image, log_path, say))
     sweep_dead_owners()
     with signals_deferred():
-        folder = make_folder()  # marks what the server leaves; nothing is in it
+        folder = make_folder()  # marks the server's leftovers; the folder is empty
     name = folder.name
 
     def command(ports: Ports) -> list[str]:
@@ -96,14 +96,15 @@ def apptainer_triton(
 
 
 def apptainer_exec(engine: str, of: Container) -> list[str]:
-    """Command line of `apptainer exec`: a child process with this host's network and /dev/shm.
+    """Return the command line of `apptainer exec`: a child process with this host's network and
+    /dev/shm.
 
-    Raises ServerError for a path that --mount cannot hold.
+    Raises ServerError for a path that --mount cannot express.
     """
     return [
         engine,
         "exec",
-        "--cleanenv",  # variables of the host's Python would mislead the image's
+        "--cleanenv",  # variables of the host's Python would affect the image's Python
         "--no-home",
         *(["--nv"] if of.inside.gpus else []),
         *mounts(of),
@@ -116,7 +117,8 @@ def apptainer_exec(engine: str, of: Container) -> list[str]:
 def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
-    """Environment of `apptainer exec`; --env would split the list of GPUs at its comma."""
+    """Return the environment of `apptainer exec`; --env would split the list of GPUs at its
+    comma."""
     if not gpus:
         return dict(environment)
     return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
@@ -128,7 +130,7 @@ def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(find_server(process.pid, name) or process.pid)
             server.terminate()
-            server.resume()  # one that was stopped could not obey
+            server.resume()  # a stopped process could not react
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(STOP_S)
     kill_group(process)

@@ -8,7 +8,10 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """Options for GPUs. docker reads the value as CSV, so the list needs quotation marks."""
+    """Return options for GPUs.
+
+    docker reads the value as CSV, so the list needs quotation marks.
+    """
     return [f'--gpus="device={",".join(map(str, gpus))}"', "--ulimit=memlock=-1"]
 
 

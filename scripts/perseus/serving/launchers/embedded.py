@@ -40,7 +40,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Like `launch`; it needs no progress messages."""
+    """Serve as `launch` does; it needs no progress messages."""
     return embedded_triton(
         repository, log_path, cores, rate_limited_cores=rate_limited_cores, gpus=server.gpus
     )
@@ -96,7 +96,7 @@ def embedded_triton(
 
     try:
         fill_folder(folder, installation, backends)
-        (folder / "models").symlink_to(repository.resolve())  # whose name may be any
+        (folder / "models").symlink_to(repository.resolve())  # the name of the folder is arbitrary
         with serving(
             command,
             cores,
@@ -121,5 +121,5 @@ def _check_arguments(backends: Path, shm_mib: int) -> None:
 
 
 def _serves(pid: int, ports: Ports) -> bool:
-    # An answer alone could be another server's: the ports must be held by this one.
+    # This server must own the ports, since another server may answer.
     return models_ready(ports.http) and local_ports(pid, psutil.CONN_LISTEN).issuperset(ports)

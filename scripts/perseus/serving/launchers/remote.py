@@ -1,9 +1,9 @@
-"""The launcher `remote`: a server that runs elsewhere is measured with models that it has, or a
-Triton gets the models of a scenario for a while.
+"""The launcher `remote`: a server that runs elsewhere is measured with its own models, or a remote
+Triton gets the models of a scenario for the measurement.
 
 Nothing is started. Models are pushed over gRPC to a Triton in explicit model control, and unloaded
-afterwards, whatever happens. Those that a server has of its own are left as they are, and it may be
-any server of the Open Inference Protocol.
+afterwards in any case. The server's own models stay unchanged; such a server may be any server of
+the Open Inference Protocol.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """As `launch`; the server has its own cores, and shares none of them by priority."""
+    """Serve as `launch` does; the server has its own cores, and shares none of them by priority."""
     if server.remote is None:
         raise ServerError(f"{server.name}: the launcher 'remote' needs to know where it is")
     return remote_server(server.remote, repository, log_path, say=say)
@@ -49,14 +49,13 @@ def remote_server(
     *,
     say: Callable[[str], None],
 ) -> Iterator[RunningServer]:
-    """A server elsewhere, serving every model of `repository` while the context is open.
+    """Yield a remote server with every model of `repository` while the context is open.
 
-    Without one (None) it serves what it has, over gRPC, or HTTP alone. No other measurement of this
-    machine is under way there, and of those of others none that has models of its own there.
-    `log_path` gets what is known of the server; its own log is where it runs.
-
-    Raises ServerError when the server cannot be reached or refuses, is not in explicit model
-    control, holds models that are not ours, or does not serve what it was given.
+    Without a repository (None), the server keeps its own models, over gRPC or only HTTP. No other
+    measurement of this machine uses the server, nor one of another machine that pushed models.
+    `log_path` gets the facts about the server; its own log is on its host. Raises ServerError if
+    the server cannot be reached or refuses, is not in explicit model control, holds models that are
+    not ours, or does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
@@ -83,9 +82,9 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """The server as it describes itself over gRPC, or else over HTTP, and that description.
+    """Return the server and its description of itself over gRPC, or else over HTTP.
 
-    Raises ServerError when it answers neither, with the reason of gRPC.
+    Raises ServerError if it answers neither, with the reason of gRPC.
     """
     access = read_access(remote, os.environ)
     server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
