@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # Snakemake needs only the list of figures
 class FigureFacts:
     """Properties of a figure.
 
-    Only studies with experiments of this `kind` have the figure; `Study.kinds` lists them and two
-    more kinds, "demand" and "choice". With `reads_raw`, the figure reads the raw results of the
-    cells beside the tables.
+    Only studies with this `kind` have the figure: a kind of experiment, or another entry of
+    `Study.kinds` such as "demand". With `reads_raw`, the figure reads the raw results of the cells
+    beside the tables.
     """
 
     reads_raw: bool = False
