@@ -19,16 +19,16 @@ FILE: Final = Path(__file__).with_suffix(".csv")
 TIMM_MISSING: Final = (
     "{!r} needs timm, which is not installed (.venv/bin/python -m pip install -r envs/timm.txt)"
 )
-"""Said of an architecture."""
+"""Hint for an architecture of timm without the package."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """A set of weights of an architecture.
 
-    `input_px` is the height and width that they were evaluated with, `gflops` multiplications with
-    an addition there, in billions; `top1` is the accuracy on ImageNet-1K in percent, of a single
-    crop, and `recipe` how they were trained.
+    `input_px` is the height and width of the images with which they were evaluated, and `gflops`
+    the multiply-add operations for such an image, in billions. `top1` is the accuracy on
+    ImageNet-1K in percent, of a single crop, and `recipe` the training recipe.
     """
 
     architecture: str

@@ -18,14 +18,19 @@ from pydantic_core import PydanticCustomError
 
 
 class Part(BaseModel):
-    """An immutable part of a definition or of a task. It refuses unknown keys and values of
-    another type."""
+    """An immutable part of a definition or of a task.
+
+    It refuses unknown keys and values of another type.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def plain(self) -> dict[str, Any]:
-        """As dictionaries with sorted keys, lists, strings and numbers, which can be validated
-        again. Equal parts have the same `repr` in this form, which Snakemake compares."""
+        """Return dictionaries with sorted keys, lists, strings and numbers, which can be validated
+        again.
+
+        Equal parts have the same `repr` in this form, which Snakemake compares.
+        """
         return _sorted(self.model_dump(mode="json"))
 
 
@@ -50,9 +55,9 @@ Real = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 
 Different = AfterValidator(_different)
-"""A list with different items."""
+"""A list of different items."""
 
-# Its '$' is the very end: in pydantic's regular expressions no line break may follow.
+# In pydantic's regular expressions, '$' is the very end: a line break may not follow.
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 Name = Annotated[StrictStr, Field(pattern=NAME)]
 """A name for folders, URLs and wildcards."""

@@ -27,7 +27,8 @@ from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
 MIXES_TO_PREDICT: Final = 5
-"""One, and as many others as the error of its prediction is stated from."""
+"""Least number of mixes of a server for predictions: one, and as many others as the error of its
+prediction needs."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Scenario:
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
-        """The tenant of that name, or the one that the Triton model of that name belongs to."""
+        """Return the tenant of that name, or the one to which the Triton model of that name
+        belongs."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
 
@@ -92,12 +94,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A definition with all that follows from it.
+    """A definition with everything that follows from it.
 
-    Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
-    are the files of each model's images, none for random ones; `prices` (only of servers that have
-    one) and `other_prices` are by server, and `demand_rps` the demand for each model at its three
-    levels. Scenarios are by id, dedicated ones first.
+    Its scenarios include the variants of those with a grid; `grids` has the latter as configured.
+    `images` are the files of each model's images, none for random ones. `prices` (only of servers
+    that have one) and `other_prices` are by server, and `demand_rps` is the demand for each model
+    at its three levels. Scenarios are by id, dedicated ones first.
     """
 
     definition: Definition
@@ -186,8 +188,10 @@ class Study:
         )
 
     def urgency(self, model: str) -> int:
-        """Priority of the jobs of a model: higher ones run earlier. Models of many architectures
-        are ordered by their work."""
+        """Return the priority of the jobs of a model: higher ones run earlier.
+
+        Models of many architectures are ordered by their number of operations.
+        """
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
 
@@ -219,8 +223,10 @@ class Study:
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """For each tenant of `of`, the key of the dedicated cells that it needs. They have the
-        same preset, so they have as many repeats."""
+        """Return, for each tenant of `of`, the key of the dedicated cells that it needs.
+
+        They have the same preset, so they have as many repeats.
+        """
         if not of.run.needs_dedicated_peaks:
             return ()
         server, search = of.scenario.server.name, search_alone(self.definition, of.preset)
@@ -298,9 +304,9 @@ def _is_measured_mix(run: ExperimentRun) -> bool:
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:
-    """The dedicated search with that preset; all scenarios share it.
+    """Return the dedicated search with that preset; all scenarios share it.
 
-    Its cells keep their names where the preset is the study's.
+    If the preset is the study's, its cells keep their names.
     """
     own = None if preset == definition.measurement.preset else preset
     return Asked(PeakRun.dedicated(own), preset)

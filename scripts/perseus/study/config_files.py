@@ -14,21 +14,24 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 def merged(default: Any, given: Any) -> Any:
-    """The given configuration over a default: mappings merge, other values replace."""
+    """Return the given configuration over a default: mappings merge, other values replace."""
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
 
 
 def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:
-    """Keys that a Snakemake profile sets by `config:`, of those that Snakemake was given besides
-    configuration files; `arguments` are those of the command line, which replace the profile's."""
+    """Return the keys that a Snakemake profile sets by `config:`.
+
+    They are those that Snakemake got besides configuration files. `arguments` are those of the
+    command line, which replace the profile's.
+    """
     given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
     return set() if given else set(config)
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """The problem, with its origin if a profile sets the key."""
+    """Return the problem, with its origin if a profile sets the key."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
@@ -38,15 +41,15 @@ def naming_profile(problem: str, keys: set[str]) -> str:
 
 
 def doubled_keys(path: Path) -> Iterator[str]:
-    """Duplicate keys of a YAML or JSON file, of which a parser would take the last one."""
+    """Yield duplicate keys of a YAML or JSON file, of which a parser would use the last one."""
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except yaml.YAMLError:  # JSON that is no YAML, such as one with tabs
+    except yaml.YAMLError:  # JSON that is not YAML, such as a file with tabs
         return
     seen, open_nodes = set[int](), [root]
     while open_nodes:
         node = open_nodes.pop()
-        if id(node) in seen:  # an anchor may stand in many places, also inside itself
+        if id(node) in seen:  # an anchor may occur in many places, also inside itself
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):

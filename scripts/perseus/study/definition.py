@@ -57,10 +57,12 @@ class Definition(Part):
     )
     demand: Demand | None = Field(
         default=None,
-        description="The demand to plan a fleet for. Without it, costs are drawn over the demand."
-        " Re-measures nothing but the demand's own mix of a `frontier` of three tenants and more,"
-        " where the ratio of its typical rates changes; without a demand the frontier's last point"
-        " is measured in its place.",
+        description=(
+            "The demand for which to plan a fleet. Without it, the report shows costs over the"
+            " demand. A change re-measures only the demand's own mix of a `frontier` of three or"
+            " more tenants, if the ratio of the typical rates changes; without a demand, the last"
+            " point of the frontier takes its place."
+        ),
     )
     costs: Costs = Field(default=Costs(), description="How results are priced. Never re-measures.")
     figures: FigureStyle = Field(

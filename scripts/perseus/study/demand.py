@@ -1,6 +1,6 @@
-"""The demand that a study is asked about: requests of each model, and what its fleet must keep.
+"""The demand of a study: requests of each model, and conditions for its fleet.
 
-It enters with the prices, in the tables. What is measured for it is a mix of a frontier.
+The demand affects the tables, like the prices. Only one mix of a frontier is measured for it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from perseus.study.traces import TraceOf
 Rate = Annotated[Real, Field(ge=0, le=1e9)]
 Percentile = Annotated[Real, Field(ge=0, le=100)]
 LEVELS: Final = ("low", "typical", "peak")
-"""Names of the levels of a demand that changes, in the order of their rates."""
+"""Names of the levels of a varying demand, in the order of their rates."""
 
 ROUNDING: Final = 1e-6
-"""Intervals by which a time may miss their edge: decimals have no exact differences."""
+"""Tolerance, in intervals, for times at the edge of an interval, since decimals have rounding
+errors."""
 
 
 class ModelDemand(Part):
@@ -41,13 +42,16 @@ class ModelDemand(Part):
     peak_rps: Rate | None = Field(default=None, description="and when there are most.")
     trace: TraceOf | None = Field(
         default=None,
-        description="Or a file of recorded requests, as of a day, or a mapping that says what of it"
-        " counts: they come at three rates, by `interval_s` and `percentiles`.",
+        description=(
+            "Or a file of recorded requests, as of a day, or a mapping that selects a part of it:"
+            " `interval_s` and `percentiles` define the three rates."
+        ),
     )
 
     @property
     def levels_rps(self) -> tuple[float, ...] | None:
-        """At the three levels; None where a trace tells them or a rate is missing."""
+        """Return the rates at the three levels; None if a trace defines them or a rate is
+        missing."""
         if self.rps is not None:
             return (self.rps,) * len(LEVELS)
         three = self.low_rps, self.typical_rps, self.peak_rps
@@ -56,7 +60,7 @@ class ModelDemand(Part):
 
 
 class Spot(Part):
-    """Servers at the spot price, which may be taken away."""
+    """Servers at the spot price, which the cloud may revoke."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
         description="The largest share of each model's demand that spot servers may carry.",
@@ -70,7 +74,7 @@ class Spot(Part):
 
 
 class Demand(Part):
-    """What to plan a fleet for. Without it, the answer is drawn over the demand."""
+    """The demand for which to plan a fleet. Without it, the report shows costs over the demand."""
 
     models: Annotated[tuple[ModelDemand, ...], Field(min_length=1)] = Field(
         description="The demand for each model.",
@@ -78,9 +82,11 @@ class Demand(Part):
     )
     percentiles: Annotated[tuple[Percentile, ...], Field(min_length=3, max_length=3)] = Field(
         default=(5.0, 50.0, 99.0),
-        description="What counts as low, typical and peak in traces, in any order: 99 stands for"
-        " the rate which 99 % of the requests do not exceed. Requests count, not intervals, so that"
-        " a model with short bursts is planned for them.",
+        description=(
+            "Percentiles of the low, typical and peak rates in traces, in any order: 99 means the"
+            " rate which 99 % of the requests do not exceed. Requests count, not intervals, so"
+            " that the plan covers the bursts of a model."
+        ),
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
         default=60.0, description="Rates of traces are means over intervals of so many seconds."
@@ -104,13 +110,13 @@ class Demand(Part):
 
 
 def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ...]:
-    """Requests/s at the three levels; a trace's file is found from `folder` on.
+    """Return requests/s at the three levels; the path of a trace's file is relative to `folder`.
 
     Raises OSError, and TraceError for a file that is no trace of arrivals.
     """
     if of.levels_rps is not None:
         return of.levels_rps
-    assert of.trace is not None, "which the checks see to"
+    assert of.trace is not None, "the checks ensure this"
     recorded = read_trace(folder / of.trace.file, of.trace).recorded
     rates_rps, requests = interval_rates_rps(recorded, demand.interval_s)
     return request_percentiles(rates_rps, requests, sorted(demand.percentiles))
@@ -119,10 +125,10 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
 def rate_shares(
     tenants: Sequence[Tenant], demand_rps: Mapping[str, Sequence[float]]
 ) -> tuple[float, ...]:
-    """The share of all requests that each tenant gets at the typical level of the demand, which is
-    in images by model; empty where it does not ask for all of them.
+    """Return the share of all requests that each tenant gets at the typical level of the demand.
 
-    Tenants of one model get as much of its demand each.
+    The demand is in images by model. Tenants of one model share its demand equally. Empty if the
+    demand does not name all models.
     """
     level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
     typical_rps = [
@@ -132,18 +138,18 @@ def rate_shares(
     ]
     if len(typical_rps) < len(tenants) or not all(typical_rps):
         return ()
-    # Rounded, so that a demand that is twice as high as a whole measures nothing again.
+    # Rounded, so that a demand that doubles as a whole needs no new measurement.
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 
 def interval_rates_rps(
     recorded: Recorded, interval_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Requests/s and requests of each interval from the first arrival on.
+    """Return requests/s and requests of each interval from the first arrival on.
 
-    A trace that is shorter than an interval is one interval. What comes at the end of an interval
-    is of the next. Requests after the last whole interval have the rate of the last `interval_s`.
-    Of counts, an interval has whole numbers of theirs.
+    A trace that is shorter than an interval is one interval. A request at the end of an interval
+    belongs to the next. Requests after the last whole interval have the rate of the last
+    `interval_s`. With recorded counts, an interval consists of whole counting periods.
     """
     if recorded.interval_s:
         interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
@@ -160,10 +166,10 @@ def interval_rates_rps(
 def request_percentiles(
     rates_rps: NDArray[np.float64], requests: NDArray[np.int64], percentiles: Sequence[float]
 ) -> tuple[float, ...]:
-    """For each percentile p the lowest rate that p % of the requests do not exceed.
+    """Return, for each percentile p, the lowest rate that p % of the requests do not exceed.
 
-    Percentiles over time would be 0 for a model with requests in few intervals, and no server would
-    be planned for it.
+    Percentiles over time would be 0 for a model with requests in few intervals, and the plan would
+    have no server for it.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

@@ -1,4 +1,4 @@
-"""Models that stand for many architectures, and their scenarios."""
+"""Expand models that stand for many architectures, and their scenarios."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perseus.study.tenant import Tenant
 
 
 def with_each(study: Definition) -> Definition:
-    """The definition with one model for each of `architectures`, and one scenario for each of
-    them."""
+    """Return the definition with one model for each of `architectures`, and one scenario for each
+    of them."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
@@ -75,7 +75,7 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """The name for an architecture: `each_b8` of the model `each` becomes resnet50_b8 for
+    """Return the name for an architecture: `each_b8` of the model `each` becomes resnet50_b8 for
     resnet50."""
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

@@ -13,11 +13,10 @@ from perseus.study.variants import ScenarioGrid, variants
 def expanded(
     study: Definition, most_cores: int | None
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
-    """The definition with a scenario and a server for each variant that can be measured. Scenarios
-    have the names of their results.
+    """Return the definition with a scenario and a server for each variant that can be measured.
 
-    study: without problems. most_cores: that a server may have on this machine, None where it is
-    not known; variants with more are left out.
+    Scenarios have the names of their results. study: without problems. most_cores: largest number
+    of cores of a server on this machine, None if unknown; variants with more are left out.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

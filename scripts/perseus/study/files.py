@@ -14,7 +14,7 @@ from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 
 CONVERTED = ("fp16", "int8")
-"""Precisions that a network has of itself; the others are the runtime's."""
+"""Precisions that the exported network has itself; other precisions are set in the runtime."""
 
 
 def results(study: Study) -> str:
@@ -40,8 +40,8 @@ def records(study: Study, cells: Iterable[Cell]) -> list[str]:
 
 
 def output_with(study: Study, path: str) -> str:
-    """The output that contains a file: the file itself, or the folder of a cell's raw results or
-    of a scenario's repository."""
+    """Return the output that contains a file: the file itself, or the folder of a cell's raw
+    results or of a scenario's repository."""
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
             return within + path.removeprefix(within).split("/", 1)[0]
@@ -62,7 +62,7 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 
 
 def dedicated(study: Study, of: Cell) -> list[str]:
-    """Results of the dedicated cells: a folder for each, or with repeats one file that lists
+    """Return results of the dedicated cells: a folder for each, or with repeats one file that lists
     their records, which keeps the graph of large studies small."""
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -100,8 +100,8 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Inputs for predictions: cells of copies, together and alone, and how much memory the
-    models touch."""
+    """Return inputs for predictions: cells of copies, together and alone, and the memory that the
+    models access."""
     cells = study.copies_cells(of)
     if not cells:
         return {}
@@ -115,13 +115,13 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def checked_tables(study: Study) -> str:
-    """The result of the check of its tables."""
+    """Return the path with the result of the check of its tables."""
     return f"{results(study)}/tables/checked.json"
 
 
 def ceilings(study: Study) -> list[str]:
-    """Ceilings of the client, for servers with deployed models; sizes of other models are
-    unknown."""
+    """Return ceilings of the client, for servers with deployed models; request sizes of other
+    models are unknown."""
     names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
@@ -148,7 +148,7 @@ def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """The file that is copied into the repository."""
+    """Return the model file that the repository gets a copy of."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
     return {
@@ -199,7 +199,7 @@ def checks(study: Study, ceiling: str) -> list[str]:
 
 
 def pictures(study: Study, model: str) -> str:
-    """Pictures as files, with torch's responses to them."""
+    """Return the file of encoded images, with torch's responses to them."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
@@ -213,7 +213,7 @@ def references(study: Study, of: Scenario) -> list[str]:
     ]
 
 
-# That the configuration names
+# Files that the configuration names
 
 
 def weights(study: Study, model: str) -> list[str]:
@@ -240,5 +240,5 @@ def experiment_files(of: Cell) -> list[str]:
 
 
 def image(server: Server) -> list[str]:
-    """The file of a server's container, if there is one: it may change under its name."""
+    """Return the image file of a server's container, if there is one: its content may change."""
     return [server.image_file] if server.image_file else []

@@ -1,9 +1,9 @@
 """Fingerprints of the code that a job runs, without comments and docstrings.
 
-A script's fingerprint is that of its syntax tree and of the modules of Perseus that it imports,
-directly or not, found without running them. Comments, docstrings, formatting, and descriptions of
-settings and of columns are not in it. A module that is found by name at run time is nobody's
-import: whoever takes the fingerprint names it.
+A script's fingerprint covers its syntax tree and the modules of Perseus that it imports, directly
+or not, found without running them. It leaves out comments, docstrings, formatting, and descriptions
+of settings and columns. A module that is found by name at run time is no import, so the caller
+names it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any, Final
 PACKAGE: Final = "perseus"
 
 LEFT_OUT: Final = (
-    # They tell people what no result is made of.
+    # They only show information; no result depends on them.
     "perseus.host.job",
     "perseus.host.logs",
     "perseus.measurement.progress*",
     "perseus.serving.remote_failures",
     "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
-    # What they ask for is in the tasks of the cells.
+    # Their effect is in the tasks of the cells.
     "perseus.study.experiments.*Settings",
-    # A job uses one entry of each, which its task holds, or which decides on what code and on which
-    # versions it depends: it has nothing to do with the others.
+    # A job uses one entry of each, which is in its task or determines its code and versions. The
+    # other entries do not matter.
     "perseus.study.experiments.KINDS",
     "perseus.study.experiments.SEARCHES",
     "perseus.study.experiments.OTHER_KINDS",
@@ -48,7 +48,7 @@ _DOCUMENTING: Final = {
 """Arguments of pydantic's Field and of host.parquet's column that only document."""
 
 _COUNTED: Final = {"column": 2}
-"""How many of the arguments without a name count, where not all do."""
+"""Number of positional arguments that count, for functions with documenting ones."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Sources:
         self._find = cache(self._found)
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
-        """Fingerprint of files and modules, with all that they import.
+        """Return the fingerprint of files and modules, with all that they import.
 
-        A file that is not Python counts as it is. Raises ModuleNotFoundError for a module that is
-        missing, FileNotFoundError for a file, SyntaxError for one that is no Python.
+        A file other than Python counts with its content. Raises ModuleNotFoundError for a missing
+        module, FileNotFoundError for a missing file, SyntaxError for invalid Python.
         """
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
@@ -185,11 +185,11 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
-    """A syntax tree as nested lists without code that does not run, equal in all versions of
+    """Return a syntax tree as nested lists without code that does not run, equal in all versions of
     Python.
 
-    Positions are no fields of a node. Fields that are absent or empty are left out: later versions
-    of Python have more of them. The statements that import are added to `imports`.
+    Positions are no fields of a node. Absent or empty fields are left out, since later versions of
+    Python have more of them. The import statements are added to `imports`.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]
@@ -207,7 +207,7 @@ def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     code: list[Any] = [type(node).__name__]
     for name in node._fields:
         value = getattr(node, name, None)
-        if value is not None and value != [] and name != "ctx":  # which follows from the place
+        if value is not None and value != [] and name != "ctx":  # this field follows from the place
             code += name, _code(value, imports)
     return code
 

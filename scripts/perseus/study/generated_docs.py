@@ -126,8 +126,10 @@ def schema() -> dict[str, Any]:
 
 
 def schema_json() -> str:
-    """The text of config/schema.json, for a file that is merged over config/config.yaml and so
-    needs no key."""
+    """Return the text of config/schema.json.
+
+    It is for a file that is merged over config/config.yaml, so no key is required.
+    """
     made = {key: part for key, part in schema().items() if key != "required"}
     return json.dumps(made, indent=1) + "\n"
 
@@ -148,8 +150,8 @@ def readme() -> str:
 
 
 def _resolved(part: Schema, root: Schema) -> Schema:
-    """The part without references and without null as the only alternative; its own description
-    stays."""
+    """Return the part without references and without null as the only alternative; its own
+    description remains."""
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
     if "$ref" in inner:

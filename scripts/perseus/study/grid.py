@@ -36,8 +36,8 @@ class Vary(Part):
 
     runtime: Values[RuntimeName] = _of("Of the servers.")
     cores: Values[Cores] = _of(
-        "Of the servers: a smaller or larger machine, at the instance's price in proportion. More"
-        " than this machine has are left out."
+        "Of the servers: a smaller or larger machine, at the instance's price in proportion."
+        " Values above the number of cores of this machine are left out."
     )
     precision: Values[Precision] = _of("Of all tenants.")
     instances: Values[Instances] = _of("Of all tenants.")
@@ -65,8 +65,10 @@ class AtMost(Part):
     )
     relative_error: Bound | None = Field(
         default=None,
-        description="Loss of accuracy: how far the served answers are from those of the network in"
-        " fp32, as a share of what images change in them (docs/evidence/exports.md).",
+        description=(
+            "Loss of accuracy: relative error of the served answers against the network in fp32,"
+            " as a share of their variation between images (docs/evidence/exports.md)."
+        ),
     )
     joules_per_inference: Bound | None = Field(
         default=None,
@@ -87,8 +89,10 @@ class Grid(Part):
     )
     design: Literal["full", "one_at_a_time"] = Field(
         default="full",
-        description="`full` measures every combination; `one_at_a_time` the first values of all"
-        " lists together, and each other value with the first ones of the other lists.",
+        description=(
+            "`full` measures every combination. `one_at_a_time` measures the first values of all"
+            " lists together, and each other value with the first values of the other lists."
+        ),
     )
     at_most: AtMost = Field(
         default=AtMost(), description="Limits that a recommended setting must keep."

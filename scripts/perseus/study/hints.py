@@ -1,4 +1,4 @@
-"""Hints about the word that was probably meant."""
+"""Hints about the word that the user probably meant."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 
 def closest(word: str, known: Sequence[str]) -> str | None:
-    """The known word that was probably meant; None if none is close."""
+    """Return the known word that is closest; None if none is close."""
     return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """A hint at that word; empty if none is close."""
+    """Return a hint with that word; empty if none is close."""
     meant = closest(word, known)
     return f" (did you mean {meant!r}?)" if meant is not None else ""
 
 
 def meant_or_known(word: str, known: Sequence[str]) -> str:
-    """The same, or if no word is close, all known words."""
+    """Return the same hint, or if no word is close, all known words."""
     return did_you_mean(word, known) or f" (known: {', '.join(known)})"

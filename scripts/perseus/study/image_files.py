@@ -22,9 +22,9 @@ SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
 
 
 def image_files(folder: Path) -> list[Path]:
-    """The first MAX_IMAGES PNG and JPEG files of `folder`, by name; hidden files are left out.
+    """Return the first MAX_IMAGES PNG and JPEG files of `folder`, by name, without hidden files.
 
-    Raises OSError when the folder cannot be read, ValueError when it has under MIN_IMAGES.
+    Raises OSError if the folder cannot be read, ValueError if it has fewer than MIN_IMAGES.
     """
     found = sorted(
         path

@@ -13,9 +13,10 @@ from typing import Final
 class Launcher:
     """A way to get a server.
 
-    `container` says that it comes from an image; `image_schemes` are those that an image's name may
-    begin with, where it may be a file, too; `shares_memory` that the server sees this host's
-    /dev/shm; `elsewhere` that nothing is started, for it runs on another host.
+    `container` says that it runs from an image. `image_schemes` are the allowed beginnings of an
+    image's name, if the image may also be a file. `shares_memory` says that the server sees this
+    host's /dev/shm. `elsewhere` says that nothing is started, since the server runs on another
+    host.
     """
 
     container: bool = False
@@ -25,7 +26,7 @@ class Launcher:
 
     @property
     def runs_our_backends(self) -> bool:
-        """Whether the server is that of the wheel, which has no other backends than Python ones."""
+        """Whether the server is that of the wheel, which has only Python backends."""
         return not (self.container or self.elsewhere)
 
 

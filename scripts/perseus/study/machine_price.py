@@ -14,9 +14,11 @@ from perseus.study.price import CustomMachine, PriceRow, Rates
 from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
-"""Of the on-demand price: what clouds list below it, nobody is sure to get."""
+"""Least share of the on-demand price that a discounted price may have; clouds list lower ones,
+but hardly anybody gets these servers."""
 SUSPICIOUS_REGION: Final = 2.0
-"""How many times as much, or as little, as in the median of the other regions."""
+"""Factor, up or down, from the median price of the other regions, above which a price is
+doubtful."""
 
 
 class UnpricedError(ValueError):
@@ -43,10 +45,10 @@ class MachinePrice:
 
 
 def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[MachinePrice]:
-    """The price of the machine and of separately priced accelerators, in the zone with the lowest
-    sum.
+    """Return the price of the machine and of separately priced accelerators, in the zone with the
+    lowest sum.
 
-    Raises UnpricedError where the list does not say what they cost, or not for certain.
+    Raises UnpricedError if the list does not state a price, or not unambiguously.
     """
     machines = (
         {"": _custom(wanted.custom, costs)}
@@ -124,7 +126,8 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """Number of devices that a server sees: a part of one, such as 0.125 of an L4, is one."""
+    """Return the number of devices that a server sees: a part of one, such as 0.125 of an L4, is
+    one."""
     return float(math.ceil(row.accelerators or 1))
 
 
@@ -147,10 +150,10 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """Rows of the wanted region or zone with a price that the study can use.
+    """Return rows of the wanted region or zone with a price that the study can use.
 
-    Raises UnpricedError where there is none, where a row cannot be read, and where two rows of a
-    zone differ.
+    Raises UnpricedError if there is none, if a row cannot be read, and if two rows of a zone
+    differ.
     """
     here = [row for row in rows if row.region == wanted.region]
     if not here:

@@ -12,8 +12,10 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class MeasureTasks:
-    """Tasks by the id of a cell, as `planning` and `provenance` make them. Jobs share the
-    values, so do not change them."""
+    """Tasks by the id of a cell, as `planning` and `provenance` make them.
+
+    Jobs share the values, so do not change them.
+    """
 
     def __init__(self, study: Study, sources: Sources) -> None:
         self._study = study
@@ -32,7 +34,7 @@ class MeasureTasks:
         return self._plain(of.repeated) | _of_repeat(of)
 
     def code(self, cell: str) -> str:
-        """The fingerprint of what its job runs."""
+        """Return the fingerprint of the code that its job runs."""
         return self._code(self._study.cells[cell].repeated)
 
     def versions(self, cell: str) -> dict[str, str]:

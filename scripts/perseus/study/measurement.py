@@ -17,7 +17,7 @@ else:
 
 
 class ArrivalProcess(Part):
-    """When requests come."""
+    """The arrival process of the requests."""
 
     process: Literal["poisson", "constant", "gamma", "trace"] = Field(
         default="poisson",
@@ -25,9 +25,11 @@ class ArrivalProcess(Part):
     )
     trace: TraceOf | None = Field(
         default=None,
-        description="A file of recorded arrivals, or a mapping that says what of it counts; trace"
-        " only. Its gaps are scaled to each rate, from a random time of the trace on, and again"
-        " from its beginning.",
+        description=(
+            "A file of recorded arrivals, or a mapping that selects a part of it; trace only. Its"
+            " gaps are scaled to each rate. A window begins at a random time of the trace, and the"
+            " trace repeats."
+        ),
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
         default=None,
@@ -43,8 +45,10 @@ class ClientSettings(Part):
     )
     shared_memory: Flag = Field(
         default=False,
-        description="Whether inputs lie in system shared memory rather than in each request. Needs"
-        " a server on the same host.",
+        description=(
+            "Whether inputs are in system shared memory rather than in each request. Needs a"
+            " server on the same host."
+        ),
     )
     processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(
         default="auto",
@@ -67,9 +71,11 @@ class Measurement(Part):
     )
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
         default=None,
-        description="Target for half the width of the 95 % interval of a sharing ratio. A cell of"
-        " several tenants ends its saturation rounds as soon as they are precise enough for it."
-        " Default, the preset's (docs/explanation/sharing-ratio.md).",
+        description=(
+            "Target for half the width of the 95 % interval of a sharing ratio. A cell of several"
+            " tenants ends its saturation rounds when they are precise enough for it. Default, the"
+            " preset's (docs/explanation/sharing-ratio.md)."
+        ),
     )
     arrivals: ArrivalProcess = Field(
         default=ArrivalProcess(), description="The arrival process of the requests."

@@ -12,7 +12,7 @@ from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
 from perseus.study.sla import Sla
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-"""The arithmetic of a network; its inputs and outputs are always fp32."""
+"""The numeric precision of a network; its inputs and outputs are always fp32."""
 
 MODEL_OF_SERVER: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$"
 Dimension = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
@@ -41,49 +41,63 @@ class Model(Part):
     )
     architectures: Literal["all"] | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Many models in place of one: `all` classification models of torchvision, or"
-        " patterns such as [resnet*, vit_b_16]. Each is a model of its own name, the lightest"
-        " first, and scenarios with this model are repeated for each, in whose names it stands in"
-        " place of this one's.",
+        description=(
+            "Many models in place of one: `all` classification models of torchvision, or patterns"
+            " such as [resnet*, vit_b_16]. Each becomes a model with its own name, the lightest"
+            " first. Scenarios with this model are repeated for each, and their names contain the"
+            " name of the architecture in place of this model's name."
+        ),
     )
     weights: Annotated[Text, Field(min_length=1)] = Field(
         default="random",
-        description="`random` (seeded, works offline), `DEFAULT` or another torchvision weights"
-        " name such as IMAGENET1K_V1 (downloaded), or the path of a state_dict file, which may tell"
-        " apart another number of classes. `DEFAULT` of timm/NAME.TAG are those of the tag.",
+        description=(
+            "`random` (seeded, works offline), `DEFAULT` or another torchvision weights name such"
+            " as IMAGENET1K_V1 (downloaded), or the path of a state_dict file, which may have"
+            " another number of classes. `DEFAULT` for timm/NAME.TAG means the weights of the tag."
+        ),
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
-        description="The path of an ONNX file, in place of architecture and weights: any inputs and"
-        " outputs that are tensors of numbers. Weights are inside, or in files beside it, as"
-        " torch.onnx.export writes them. It takes batches if it answers in them as it does to one"
-        " example after the other; otherwise each request is one example.",
+        description=(
+            "The path of an ONNX file, in place of architecture and weights: any inputs and"
+            " outputs that are tensors of numbers. Weights are inside, or in files beside it, as"
+            " torch.onnx.export writes them. The model takes batches if it answers them like one"
+            " example after the other; otherwise each request is one example."
+        ),
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
         default=None,
-        description="The name of a model that servers of launcher `remote` already have, in place"
-        " of architecture and weights. Its inputs are asked of the server, and it is"
-        " neither loaded nor unloaded (docs/how-to/remote-servers.md).",
+        description=(
+            "The name of a model that servers with launcher `remote` already have, in place of"
+            " architecture and weights. The server reports its inputs, and Perseus neither loads"
+            " nor unloads it (docs/how-to/remote-servers.md)."
+        ),
         examples=["text_encoder"],
     )
     shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(
         default={},
-        description="The sizes that an input of an `onnx` file or a `served_model` leaves open, by"
-        " its name: of the open ones alone, {x: [48, 192]}, or of all behind the batch,"
-        " {x: [3, 48, 192]}.",
+        description=(
+            "The sizes that an input of an `onnx` file or a `served_model` leaves open, by its"
+            " name: only the open ones, {x: [48, 192]}, or all after the batch, {x: [3, 48, 192]}."
+        ),
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
-        description="A folder with at least four PNG or JPEG files. The first eight by name are"
-        " preprocessed as torchvision does for the weights (for `random` ones and a file's as for"
-        " `DEFAULT`); of LIBRARY/NAME they are resized to its input, and scaled as it wants; of an"
-        " `onnx` file or a `served_model` they are resized to its input, and `layout`, `scale`,"
-        " `mean` and `std` say the rest. Default, seeded random images.",
+        description=(
+            "A folder with at least four PNG or JPEG files; the first eight by name are used. For"
+            " a classification model they are preprocessed as torchvision does for the weights"
+            " (for `random` weights and those of a file, as for `DEFAULT`). For LIBRARY/NAME they"
+            " are resized and scaled to its input. For an `onnx` file or a `served_model` they are"
+            " resized to its input, and `layout`, `scale`, `mean` and `std` set the rest. Default,"
+            " seeded random images."
+        ),
     )
     layout: Literal["nchw", "nhwc"] | None = Field(
         default=None,
-        description="Where the channels of `images` are, of an `onnx` file or a `served_model`."
-        " Default, where its input has 1 or 3.",
+        description=(
+            "Position of the channels of `images` for an `onnx` file or a `served_model`. Default,"
+            " the dimension of its input with size 1 or 3."
+        ),
     )
     scale: Real = Field(
         default=1.0,
@@ -91,18 +105,22 @@ class Model(Part):
     )
     mean: tuple[Real, ...] | Real = Field(
         default=0.0,
-        description="The number that is then subtracted: one, or one for each channel (red,"
-        " green, blue).",
+        description=(
+            "The number that is then subtracted: one number, or one for each channel (red, green,"
+            " blue)."
+        ),
     )
     std: tuple[Positive, ...] | Positive = Field(
         default=1.0,
-        description="The number that is then the divisor: one, or one for each channel.",
+        description="The number that is then the divisor: one number, or one for each channel.",
     )
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
-        description="Examples of your own for an `onnx` file, a `served_model` or LIBRARY/NAME: a"
-        " file that numpy.savez wrote, with an array for each input by its name. The first size of"
-        " each array is that of the examples; at most 32 are sent. Default, seeded noise.",
+        description=(
+            "Your own examples for an `onnx` file, a `served_model` or LIBRARY/NAME: a file of"
+            " numpy.savez with an array for each input, under its name. The first size of each"
+            " array is the number of examples; at most 32 are sent. Default, seeded noise."
+        ),
     )
     values: ValueRange | None = Field(
         default=None,
@@ -113,16 +131,19 @@ class Model(Part):
     )
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,
-        description="Height and width of the input in pixels; of an `onnx` file, all sizes that it"
-        " leaves open. Default, what the weights were made for, or what the file says. The resize"
-        " before the crop of `images` keeps its"
-        " proportion to the crop.",
+        description=(
+            "Height and width of the input in pixels; for an `onnx` file, all sizes that it leaves"
+            " open. Default, the size for which the weights were trained, or the size in the file."
+            " The resize before the crop of `images` keeps its proportion to the crop."
+        ),
     )
     request: Literal["float32", "uint8"] = Field(
         default="float32",
-        description="What requests to a classification model of torchvision contain: `float32`,"
-        " normalised colours, or `uint8`, pixels of 0 to 255, a quarter of the bytes, which the"
-        " network then normalises itself.",
+        description=(
+            "Content of the requests to a classification model of torchvision: `float32`,"
+            " normalised colours, or `uint8`, pixels of 0 to 255, a quarter of the bytes, which"
+            " the network then normalises itself."
+        ),
     )
     deterministic: Flag = Field(
         default=True,
@@ -132,8 +153,10 @@ class Model(Part):
     )
     precision: Precision = Field(
         default="fp32",
-        description="The arithmetic of the network; inputs and outputs stay fp32. bf16 needs a"
-        " server with runtime openvino, fp16 a GPU, int8 openvino or a GPU with tensorrt.",
+        description=(
+            "The numeric precision of the network; inputs and outputs stay fp32. bf16 needs a"
+            " server with runtime openvino, fp16 a GPU, int8 openvino or a GPU with tensorrt."
+        ),
     )
     sla: Sla = Field(
         description="The response-time target that every measured load must keep.",
@@ -152,7 +175,7 @@ class Model(Part):
 
     @property
     def is_built(self) -> bool:
-        """Whether torch builds it of an architecture and weights."""
+        """Whether torch builds it from an architecture and weights."""
         return self.onnx is None and not self.is_served
 
     @property

@@ -154,7 +154,7 @@ def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtT
 
 def measure_task(study: Study, of: Cell) -> MeasureTask:
     server, measurement = of.scenario.server, study.definition.measurement
-    # Another value of what the experiment does not read leaves the cell as it is.
+    # A change of a setting that the experiment does not read does not affect the cell.
     arrivals = measurement.arrivals if of.run.takes_arrivals else ArrivalProcess()
     client = _client(measurement.client)
     return MeasureTask(
@@ -184,8 +184,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """Search settings of the preset; the target width of sharing ratios matters for several
-    tenants only."""
+    """Return search settings of the preset; the target width of sharing ratios matters only for
+    several tenants."""
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -241,7 +241,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
         if of_ceiling(scenario.server.name) == ceiling and not scenario.is_survey
         for tenant in scenario.tenants
         if not study.is_served(tenant)
-        and tenant.preprocessing != "server"  # pictures are less to send than tensors
+        and tenant.preprocessing != "server"  # encoded images are smaller than tensors
     }
     return CeilingTask(
         server=ceiling,
@@ -314,9 +314,9 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
-    """Questions of each tenant alone, and of all load lines of the experiments.
+    """Yield questions about each tenant alone, and about all load lines of the experiments.
 
-    Not of those that results decide on: they are others with another setting.
+    Load lines that depend on results are left out: with another setting, they are different lines.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -376,7 +376,8 @@ def track_task(study: Study) -> TrackTask | None:
 
 
 def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
-    """The task; for grids, with the settings of each variant. `traces` say how traces were read."""
+    """Return the task; for grids, with the settings of each variant. `traces` describe the traces
+    as read."""
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}
     return ReportTask(

@@ -24,8 +24,10 @@ class Costs(Part):
     )
     prices: Text | None = Field(
         default=None,
-        description="The price list: a CSV file with the columns of SkyPilot's catalogues, of any"
-        " cloud and as it is. Without it config/prices.csv beside the Snakefile.",
+        description=(
+            "The price list: an unchanged CSV file with the columns of SkyPilot's catalogues, of"
+            " any cloud. Default, config/prices.csv beside the Snakefile."
+        ),
     )
     currency: Annotated[Text, Field(pattern=CURRENCY)] = Field(
         default="USD", description="The currency of that file, in three capital letters."
@@ -37,8 +39,10 @@ class Costs(Part):
     )
     priced_on: Annotated[Text, Field(pattern=DATE)] | None = Field(
         default=None,
-        description="The day on which its prices were valid, such as 2026-09-01; a column Date of"
-        " the file comes first. It is kept with every cost.",
+        description=(
+            "The day on which its prices were valid, such as 2026-09-01; a column Date of the file"
+            " takes precedence. The date is stored with every cost."
+        ),
     )
     committed_discount: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
         default=None,
@@ -60,7 +64,7 @@ class FigureStyle(Part):
         " one and 177.8 (7 inches) for both.",
     )
     font: Font = Field(
-        default="sans", description="The letters: `serif` is like Times, which papers are set in."
+        default="sans", description="The font: `serif` is similar to Times, as in papers."
     )
     font_pt: Annotated[Real, Field(ge=5, le=24)] = Field(
         default=9.0, description="Size of the labels."

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a window counts: until the slowest tenant has `requests`, at most `max_s`; longer
-    for slow models (`perseus.peak.durations`).
+    """The counted length of a window: until the slowest tenant has `requests`, at most `max_s`;
+    longer for slow models (`perseus.peak.durations`).
 
-    Its verdict is examined `looks` times, evenly spaced, and the window ends as soon as the
+    Its verdict is evaluated `looks` times, evenly spaced, and the window ends as soon as the
     verdict is clear.
     """
 
@@ -23,19 +23,19 @@ class Effort:
 class SearchSettings:
     """How much evidence a search collects."""
 
-    warm_up_s: float  # at most, until the server is steady
-    confidence: float  # of each verdict, one-sided, over all looks of a window together
+    warm_up_s: float  # largest time until the server is steady
+    confidence: float  # one-sided confidence of each verdict, over all looks of a window together
     settle_slas: float  # load offered before a window counts, in multiples of the longest SLA
     coarse: Effort
     near_limit: Effort
     certify: Effort
-    slow_certify_s: float  # at most, a window that is to certify the rate of a slow model
+    slow_certify_s: float  # longest certification window of a slow model
     near_limit_windows: int
     certify_windows: int  # fresh windows that must all pass
-    ratio: float  # the bracket is narrow enough when high / low is at most this
-    rounds: int  # of saturation windows on a shared server, at most, in each of four places
-    ratio_within: float  # half the width of the 95 % interval of a sharing ratio that is aimed at
-    max_windows: int = 16  # of bracketing and bisection, without those tried again
+    ratio: float  # largest ratio high / low of a bracket that is narrow enough
+    rounds: int  # largest number of rounds on a shared server, in each of four probes
+    ratio_within: float  # target for half the width of the 95 % interval of a sharing ratio
+    max_windows: int = 16  # windows of bracketing and bisection, without repetitions
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Preset:
 
 
 PRESETS = {
-    # Shows that everything works; its figures mean little.
+    # Shows that everything works; its numbers mean little.
     "smoke": Preset(
         SearchSettings(
             warm_up_s=5,
@@ -59,7 +59,7 @@ PRESETS = {
             slow_certify_s=2,
             near_limit_windows=2,
             certify_windows=1,
-            ratio=1.6,  # the bracket itself, nothing to bisect
+            ratio=1.6,  # no bisection of the bracket
             rounds=1,
             ratio_within=0.1,
         ),

@@ -33,7 +33,7 @@ class CustomMachine(Part):
     )
     spot: Rates | None = Field(default=None, description="Rates of spot instances.")
     committed: Rates | None = Field(default=None, description="Rates of a commitment.")
-    source: Text | None = Field(default=None, description="Where the rates were read.")
+    source: Text | None = Field(default=None, description="Source of the rates.")
 
 
 class PriceRow(Part):
@@ -46,8 +46,10 @@ class PriceRow(Part):
     region: Text = Field(description="Region in the price list.", examples=["us-central1"])
     zone: Text | None = Field(
         default=None,
-        description="AvailabilityZone in the price list. Without it that of the lowest price is"
-        " taken, and said.",
+        description=(
+            "AvailabilityZone in the price list. Default, the zone with the lowest price, which"
+            " the table states."
+        ),
     )
     accelerator: Annotated[Text, Field(pattern=ACCELERATORS)] | None = Field(
         default=None,

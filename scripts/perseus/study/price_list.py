@@ -1,8 +1,8 @@
 """A price list: a CSV file with the columns of SkyPilot's catalogues, of any cloud.
 
-The clouds' files differ in the order of columns, and in those that they have besides. A row without
-an instance prices accelerators alone, as on GCP. Empty lines and those that begin with # are left
-out.
+The files of the clouds differ in the order of their columns, and in additional columns. A row
+without an instance is the price of accelerators alone, as on GCP. Empty lines and those that begin
+with # are left out.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from perseus.study.problems import ConfigError
 NEEDED: Final = ("InstanceType", "Region", "Price")
 MAX_LISTED: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
-"""The column of each pricing. CommittedPrice, Source and Date are ours: SkyPilot has none."""
+"""The column of each pricing. CommittedPrice, Source and Date are columns of Perseus, not of
+SkyPilot."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
 """Spellings of a missing number, in lower case."""
 
 
 class ListedPrice(NamedTuple):
-    """A row of the file; missing numbers are None. `prices` are per hour, by pricing, in the
-    file's currency; `line` counts from 1. `problem` says why a row cannot be used; it is empty
-    for a good row."""
+    """A row of the file; missing numbers are None.
+
+    `prices` are per hour, by pricing, in the file's currency; `line` counts from 1. `problem` says
+    why a row cannot be used; it is empty for a good row.
+    """
 
     line: int
     instance: str
@@ -72,8 +75,8 @@ def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[
 def read_price_list(path: Path, name: str) -> PriceList:
     """Read all rows; unusable rows have a `problem`.
 
-    Raises ConfigError with all that is wrong with the file: it is not there, it has other columns,
-    or rows have more or fewer fields than the header.
+    Raises ConfigError with all problems of the file: it does not exist, it has other columns, or
+    rows have more or fewer fields than the header.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -130,9 +133,9 @@ def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:
 
 
 def _number(cells: Mapping[str, str], column: str) -> float | None:
-    """The number; None if it is missing or 0.
+    """Return the number; None if it is missing or 0.
 
-    Raises ValueError with what is wrong in words.
+    Raises ValueError with the problem as text.
     """
     text = cells.get(column, "").strip()
     if text.lower() in MISSING:

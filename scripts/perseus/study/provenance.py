@@ -1,7 +1,7 @@
 """Code and software versions that a job depends on, besides its task and files.
 
 Modules that are found by name at run time, by kind of experiment, launcher, runtime or protocol,
-are named here for the jobs that use them, and for no other.
+are listed here only for the jobs that use them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
 CONVERT = ("onnx", "onnxruntime")
 OWN_ONNX = ("onnx", "onnxruntime")
 PICTURES = ("torch", "torchvision", "pillow")
-"""Packages whose version may change what a job of the rule makes."""
+"""Packages whose version may change the output of a rule's job."""
 
-_TENSORS = "backends/perseus_tensors.py"  # which the backends import
+_TENSORS = "backends/perseus_tensors.py"  # the backends import this package
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
@@ -76,7 +76,8 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    """Code of the page, and of all figures and tables, which define how they are shown."""
+    """Return the code of the page, and of all figures and tables, which define their
+    presentation."""
     shown = [
         *sources.children("perseus.report.figures"),
         *sources.children("perseus.results.tables"),
@@ -142,7 +143,8 @@ def _transport(client: MeasuredClient) -> str:
 
 
 def _client(client: MeasuredClient) -> list[str]:
-    """grpcio controls models and reads statistics, whatever protocol carries the requests."""
+    """Return the client's packages: grpcio controls models and reads statistics with every
+    protocol."""
     return ["tritonclient", "numpy", "grpcio", "aiohttp" if client.protocol == "http" else "hpack"]
 
 

@@ -1,6 +1,7 @@
 """Files in the folder of a cell's raw results.
 
-Not in `files`, which knows all kinds of experiments: a measurement depends on its own alone.
+They are not in `files`, which imports all kinds of experiments: a measurement depends only on its
+own kind.
 """
 
 from __future__ import annotations

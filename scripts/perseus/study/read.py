@@ -26,20 +26,19 @@ from perseus.study.tasks.tables import Price
 from perseus.study.validation import validated
 
 RENAMED = {("measurement", "precision"): "preset"}
-"""Keys that were called otherwise before, and still may be where they name a preset: precision is
-arithmetic today."""
+"""Old names of keys that are still accepted if their value is a preset; today precision is the
+numeric precision."""
 
 
 def read_study(
     raw: Mapping[str, Any], *, prices: Path, folder: Path, most_cores: int | None = None
 ) -> Study:
-    """Read the study that a configuration describes.
+    """Read the study of a configuration.
 
-    prices: the price list, unless it names another. folder: where paths in the configuration start
-    from. most_cores: that a server may have where it is measured, None where that is not known;
-    settings of a grid with more are left out.
-
-    Raises ConfigError with all problems found.
+    prices: the price list, unless the configuration names another. folder: paths in the
+    configuration are relative to it. most_cores: largest number of cores of a server on the
+    measuring machine, None if unknown; settings of a grid with more are left out. Raises
+    ConfigError with all problems.
     """
     try:
         plain = _plain(_with_new_names(raw))
@@ -107,7 +106,7 @@ def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
 
 
 def _plain(value: Any) -> Any:
-    """8 for 8.0, since `Real` accepts both; and the text of an unquoted date."""
+    """Return 8 for 8.0, since `Real` accepts both, and the text of an unquoted date."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -118,8 +117,10 @@ def _plain(value: Any) -> Any:
 
 
 def _with_new_names(raw: Any) -> Any:
-    """The configuration with old keys moved to their new names; the old key wins, since its user
-    set it."""
+    """Return the configuration with old keys moved to their new names.
+
+    The old key takes precedence, since only the user can have set it.
+    """
     raw = copy.deepcopy(raw)
     for (section, old), new in RENAMED.items():
         part = raw.get(section) if isinstance(raw, Mapping) else None

@@ -1,4 +1,4 @@
-"""Recorded arrivals with their real times, read from whatever file has them."""
+"""Recorded arrivals with their real times, read from files of several formats."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
 github.com/Azure/AzurePublicDataset)."""
 
 MAX_COUNT: Final = 10**9
-"""Of invocations in a minute: what is more overflows a sum."""
+"""Largest number of invocations in a minute; more would overflow a sum."""
 
 
 class Format(NamedTuple):
-    """A public format: columns that tell it, the column of the times and its unit, the column of
-    the seconds that each request has taken until then."""
+    """A public format: columns that identify it, the column of the times and its unit, and the
+    column of the seconds that each request had taken at its time."""
 
     name: str
     columns: frozenset[str]
@@ -56,15 +56,15 @@ FORMATS: Final = (
         for key in ("input_length", "output_length", "hash_ids", "text_input", "session_id")
     ),
 )
-"""The first that a file has all columns of."""
+"""The first format of which a file has all columns applies."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Arrivals as a file tells of them.
+    """Arrivals of a file.
 
-    `counts` came in intervals of `interval_s` that begin at `starts_s`, ascending, both of shape
-    (n,); an interval of 0 s is the time itself. All lie in [0, length_s).
+    `counts` arrived in intervals of `interval_s` that begin at `starts_s`, ascending, both of shape
+    (n,). With an interval of 0 s, the times are exact. All times lie in [0, length_s).
     """
 
     starts_s: NDArray[np.float64]
@@ -78,7 +78,7 @@ class Recorded:
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
-        """How many of each interval's arrivals lie in [begin_s, end_s) on average, shape (n,)."""
+        """Return the mean number of each interval's arrivals in [begin_s, end_s), shape (n,)."""
         if self.interval_s == 0:
             inside = ((self.starts_s >= begin_s) & (self.starts_s < end_s)).astype(float)
         else:
@@ -88,7 +88,7 @@ class Recorded:
         return np.asarray(self.counts * inside)
 
     def times_s(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """The time of each arrival, ascending: any time within its interval."""
+        """Return the time of each arrival, ascending: a random time within its interval."""
         starts_s = np.repeat(self.starts_s, self.counts)
         return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
@@ -99,14 +99,14 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a file was read as."""
+    """The interpretation of a file."""
 
     recorded: Recorded
     understood: Understood
     format: str
 
     def message(self, name: str) -> str:
-        """One line: what is in the file, how long it lasts, and how many requests come."""
+        """Return one line: the format, the duration, and the number of requests."""
         count, length_s = int(self.recorded.counts.sum()), self.recorded.length_s
         unit, column = self.understood.unit, self.understood.column
         of = f" of column {column!r}" if column else ""
@@ -120,10 +120,10 @@ class Trace:
 
 
 def of_times(times_s: NDArray[np.float64]) -> Recorded:
-    """Of these times, ascending: from the first of them to a mean gap after the last.
+    """Return arrivals at these times, ascending: from the first time to a mean gap after the last.
 
-    Where several came in one second, and all times are whole seconds, they were rounded: each may
-    have come at any time of its second.
+    If several requests have the same second, and all times are whole seconds, the times were
+    rounded: each request then has a random time of its second.
     """
     is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
     times_s = times_s - times_s[0]
@@ -134,10 +134,10 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 
 
 def read_trace(path: Path, source: TraceSource) -> Trace:
-    """The arrivals that count of a trace, whose file lies at `path`. Its times need not be sorted,
-    and count from the first request of the whole file.
+    """Read the selected arrivals of a trace, whose file is `path`.
 
-    Raises OSError, and TraceError for a file without times.
+    Its times need not be sorted, and are relative to the first request of the whole file. Raises
+    OSError, and TraceError for a file without times.
     """
     file = open_trace(path)
     where = [(name, str(value)) for name, value in source.where.items()]
@@ -166,8 +166,11 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
 
 
 def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
-    """The same of a file whose path starts from `folder`. Raises TraceError for all that a user can
-    mend: also for a file that cannot be opened, and for a doubtful unit, if it matters."""
+    """Read the same from a file whose path is relative to `folder`.
+
+    Raises TraceError for all problems that a user can correct: also for a file that cannot be
+    opened, and for a doubtful unit, if it matters.
+    """
     try:
         trace = read_trace(folder / source.file, source)
     except FileNotFoundError:
@@ -191,7 +194,8 @@ def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
 
 
 def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
-    """Counts per minute, summed over all rows that count: a function has one per trigger."""
+    """Return counts per minute, summed over all selected rows: a function has one row per
+    trigger."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from perseus.study.base import Part, Text, Whole
 
 NAME: Final = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-"""Of a host; names of containers have underscores."""
+"""Characters of a host; names of containers have underscores."""
 HOST: Final = rf"^({NAME}|[0-9A-Fa-f:.]{{2,45}})$"
 ADDRESS: Final = rf"^(\[[0-9A-Fa-f:.]+\]|{NAME}):[0-9]{{1,5}}$"
 URL: Final = rf"^https?://(\[[0-9A-Fa-f:.]+\]|{NAME})(:[0-9]{{1,5}})?/[!-~]*$"
@@ -19,7 +19,7 @@ Address = Annotated[Text, Field(pattern=ADDRESS)]
 
 
 def one_name(host: str) -> str:
-    """A canonical name or address; localhost for all names of this host."""
+    """Return a canonical name or address; localhost for all names of this host."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -40,7 +40,9 @@ class SecretHeader(Part):
         examples=["authorization"],
     )
     env: Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] = Field(
-        description="The environment variable that holds its value, which is written nowhere.",
+        description=(
+            "The environment variable that holds its value, which is never written to a file."
+        ),
         examples=["TOKEN"],
     )
     prefix: Annotated[Text, Field(pattern=r"^[ -~]*$")] = Field(
@@ -70,8 +72,10 @@ class Remote(Part):
     )
     tls: Annotated[Text, Field(min_length=1)] = Field(
         default="none",
-        description="`none`; `system`, gRPC and HTTP over TLS with the certificates that this"
-        " system trusts; or the path of a PEM file with those to trust.",
+        description=(
+            "`none`; `system`, gRPC and HTTP over TLS with the certificates that this system"
+            " trusts; or the path of a PEM file with trusted certificates."
+        ),
     )
     headers: tuple[SecretHeader, ...] = Field(
         default=(), description="Headers that every call carries, such as a token."

@@ -1,6 +1,6 @@
 """Runtimes: backends that execute networks inside Triton, and their requirements.
 
-A new one is an entry here, a module of its name in `models/runtimes` (what stands in its
+A new one is an entry here, a module of its name in `models/runtimes` (its parameters in
 config.pbtxt), and a folder of its name in `scripts/backends`, if a Python backend serves it.
 """
 
@@ -18,10 +18,10 @@ ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
 class Runtime:
     """A backend that executes networks.
 
-    `precisions` are those offered, by device. `python_backend` says that scripts/backends has a
-    backend of this name, which the embedded server runs; `native_backend` that NVIDIA's images
-    have one of their own, which is the `platform` of that name where it is not called as the
-    runtime. `packages` are packages whose version changes the Python backend.
+    `precisions` are the offered ones, by device. `python_backend` says that scripts/backends has a
+    backend of this name, which the embedded server runs. `native_backend` says that NVIDIA's images
+    have their own; `platform` is its name, if it differs from the runtime's. `packages` are
+    packages whose version changes the Python backend.
     """
 
     title: str

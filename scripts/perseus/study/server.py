@@ -69,8 +69,10 @@ class Server(Part):
     )
     other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
         default=(),
-        description="Other rows of the price list that this server may stand for, such as other"
-        " regions or clouds. The table other_costs has their costs; everything else uses `price`.",
+        description=(
+            "Other rows of the price list for this server, such as other regions or clouds. The"
+            " table other_costs has their costs; everything else uses `price`."
+        ),
     )
 
     @property

@@ -9,7 +9,7 @@ Value = str | int | tuple[int, ...]
 Setting = Mapping[str, Value]
 
 MARK: Final = "~"
-"""Begins what the name of a variant has behind that of the configuration, where it may not be."""
+"""Separates the name of a variant from that of the configuration, which cannot contain it."""
 
 SHORT: Final = {
     "max_batch_size": "batch",
@@ -46,8 +46,8 @@ def is_variant(name: str) -> bool:
 
 
 def of_ceiling(server: str) -> str:
-    """The name of the client's ceiling beside a server; runtimes share it, since a null model is
-    served."""
+    """Return the name of the client's ceiling beside a server; runtimes share it, since the ceiling
+    uses a null model."""
     name, *parts = server.split(MARK)
     return MARK.join([name, *(part for part in parts if not part.startswith("runtime-"))])
 

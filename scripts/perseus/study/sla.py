@@ -10,7 +10,8 @@ from perseus.study.base import Part, Real
 
 
 class Sla(Part):
-    """At least `percentile` % of requests are answered within `latency_ms` of the intended send."""
+    """A response-time target: at least `percentile` % of the requests get a response within
+    `latency_ms` of the intended send."""
 
     percentile: Annotated[Real, Field(ge=50, le=99.9)] = Field(
         default=95.0,

@@ -7,7 +7,7 @@ from typing import Final
 from perseus.study.cells import Cell, Study
 
 ALL_THREADS: Final = 100_000
-"""More than any machine has: Snakemake lowers it to all the cores that it was given."""
+"""More cores than any machine has: Snakemake lowers it to the cores of the run."""
 
 LOCAL: Final = "local_server"
 

@@ -37,12 +37,14 @@ class Tenant(Part):
         description="The name of the tenant. Default, the model's.",
     )
     precision: Precision | None = Field(
-        default=None, description="The arithmetic of its network. Default, the model's."
+        default=None, description="The numeric precision of its network. Default, the model's."
     )
     instances: Instances = Field(
         default=1,
-        description="Copies of the network that serve in parallel (Triton's instance group); of a"
-        " GPU server, on each of its GPUs.",
+        description=(
+            "Number of instances of the network that serve in parallel (Triton's instance group);"
+            " for a GPU server, on each of its GPUs."
+        ),
     )
     max_batch_size: LargestBatch = Field(
         default=8, description="The largest batch that the server accepts or forms."
@@ -54,7 +56,7 @@ class Tenant(Part):
     )
     dynamic_batching: DynamicBatching | None = Field(
         default=None,
-        description="Let Triton join waiting requests into batches. Default, it does not.",
+        description="Whether Triton joins waiting requests into batches. Default, it does not.",
     )
     priority: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
@@ -68,11 +70,13 @@ class Tenant(Part):
     )
     preprocessing: PreprocessedBy | None = Field(
         default=None,
-        description="Where pictures become tensors: `server` sends them as files, which the server"
-        " decodes, resizes and normalises before the network (of torchvision's models); `client`"
-        " sends tensors made of them beforehand, and measures beside the load what making them"
-        " takes. They are those of the model's `images`, or seeded random ones, JPEG of 512 x 384"
-        " pixels. Default, requests are tensors, whoever made them.",
+        description=(
+            "Where images are converted into tensors: `server` sends them as files, which the"
+            " server decodes, resizes and normalises before the network (of torchvision's models)."
+            " `client` converts them before the load, sends the tensors, and measures the CPU time"
+            " of the conversion. The images are those of the model's `images`, or seeded random"
+            " ones, JPEG of 512 x 384 pixels. Default, requests are tensors of unspecified origin."
+        ),
     )
 
     @property

@@ -1,4 +1,4 @@
-"""What the file of a trace holds: rows with named columns, whatever its format."""
+"""The content of a trace's file: rows with named columns, for every format."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 MAX_LISTED: Final = 3
-"""Bad rows that a message names; of the others it tells the number."""
+"""Largest number of bad rows that a message names; it counts the others."""
 
 HEAD_BYTES: Final = 1 << 20
-"""Enough for the header and the first row of a file."""
+"""Number of bytes that contain the header and the first row of a file."""
 
 PARQUET: Final = b"PAR1"
 DELIMITERS: Final = ",;\t"
@@ -25,26 +25,23 @@ LOG_LINE: Final = re.compile(
     r"(\S+) \S+ (\S+) \[(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\]"
     r' "((?:[^"\\]|\\.)*)" (\d{3})\b'
 )
-"""The common log format of web servers, and the combined one, which has more at its end
+"""The common log format of web servers, and the combined one, which has additional fields
 (httpd.apache.org/docs/current/logs.html)."""
 
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class TraceError(ValueError):
-    """A file is no trace of arrivals; the message says why, and where."""
+    """A file is no trace of arrivals. The message says why, and where."""
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A file that has been looked into, and not been read yet.
+    """A file whose format is known, and whose rows have not been read yet.
 
-    Args:
-        format: as text, such as "a CSV file".
-        columns: their names; numbers, if the file has no names.
-        first: the first row, as text.
-        first_row: its number, the header included.
-        read: gives the values of named columns, as a pyarrow Table. Raises TraceError.
+    format: as text, such as "a CSV file". columns: their names; numbers, if the file has no names.
+    first: the first row, as text. first_row: its number, the header included. read: returns the
+    values of named columns, as a pyarrow Table; raises TraceError.
     """
 
     path: Path
@@ -55,13 +52,13 @@ class TraceFile:
     read: Callable[[Sequence[str]], Any]
 
     def described(self) -> str:
-        """What is in it, for somebody who expected something else."""
+        """Describe the content, for a user who expected something else."""
         columns = ", ".join(map(repr, self.columns[:20]))
         first = ", ".join(repr(text[:40]) for text in self.first[:20])
         return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
 
     def refuse(self, bad: Sequence[str]) -> None:
-        """Raises TraceError if there are bad rows, and names the first of them."""
+        """Raise TraceError if there are bad rows; the message names the first of them."""
         if bad:
             more = len(bad) - MAX_LISTED
             rest = f"; and {more} more such row{'s' if more > 1 else ''}" if more > 0 else ""
@@ -69,10 +66,10 @@ class TraceFile:
 
 
 def open_trace(path: Path) -> TraceFile:
-    """Look into a file. Raises OSError, and TraceError if it has no rows and columns."""
+    """Detect the format of a file. Raises OSError, and TraceError if it has no rows and columns."""
     import pyarrow as pa
 
-    with path.open("rb") as file:  # raises what pyarrow words otherwise
+    with path.open("rb") as file:  # raises an error that pyarrow words differently
         if file.read(len(PARQUET)) == PARQUET:
             return _parquet(path)
     with pa.input_stream(str(path), compression="detect") as stream:
@@ -89,7 +86,7 @@ def open_trace(path: Path) -> TraceFile:
 
 
 def number(text: str) -> float:
-    """The number that a text stands for, or NaN."""
+    """Return the number in a text, or NaN."""
     try:
         return float(text)
     except ValueError:
@@ -97,8 +94,10 @@ def number(text: str) -> float:
 
 
 def moment(text: str) -> tuple[float, bool]:
-    """Seconds since 1970 of a date with a time, and whether it names a zone; without one it counts
-    as UTC. NaN if the text is no such date (ISO 8601)."""
+    """Return the seconds since 1970 of a date with a time, and whether it names a zone.
+
+    Without a zone it counts as UTC. NaN if the text is no such date (ISO 8601).
+    """
     try:
         found = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
     except ValueError:
@@ -148,7 +147,7 @@ def _json_lines(path: Path, head: str) -> TraceFile:
             f"{path} line 1: {head[:40]!r} is no JSON object (write one object with named values"
             " per line)"
         )
-    # Only the wanted values are looked at: others may be of any kind, and of several.
+    # Only the selected values are read: others may have any type, also several.
     kinds = {
         name: pa.float64() if isinstance(value, int | float) else pa.string()
         for name, value in row.items()
@@ -194,7 +193,7 @@ def _csv(path: Path, head: str) -> TraceFile:
             )
             return "skip"
 
-        # One thread, for the numbers of bad rows.
+        # One thread, so that bad rows have numbers.
         options = pa_csv.ReadOptions(use_threads=False, skip_rows=skipped, column_names=columns)
         texts = dict.fromkeys(names, pa.string())
         try:
@@ -223,7 +222,7 @@ def _stripped(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_data(row: Sequence[str]) -> bool:
-    """Whether a row is no header: it has nothing but numbers, or a date with a time."""
+    """Return whether a row is no header: it has only numbers, or a date with a time."""
     return all(number(text) == number(text) for text in row) or any(map(is_date, row))
 
 
@@ -248,7 +247,7 @@ def _access_log(path: Path, line: str) -> TraceFile:
 
 
 def _log_row(line: str) -> tuple[str, ...]:
-    """Its LOG_COLUMNS, the time in ISO 8601; empty for another line."""
+    """Return the line's LOG_COLUMNS, the time in ISO 8601; empty for another line."""
     found = LOG_LINE.match(line)
     if found is None or found[4] not in MONTHS:
         return ()

@@ -1,4 +1,4 @@
-"""The times of a trace: which column has them, and in which unit."""
+"""The times of a trace: their column and unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNIT_WORDS: Final = {
     "us": ("us", "usec", "micros", "microsecond", "microseconds"),
     "ns": ("ns", "nsec", "nanos", "nano", "nanosecond", "nanoseconds"),
 }
-"""How the name of a column ends that tells the unit, such as `arrival_ms` or `timeUnixNano`."""
+"""Ends of column names that state the unit, such as `arrival_ms` or `timeUnixNano`."""
 
 TIME_NAMES: Final = (
     *("time", "times", "timestamp", "ts", "date", "datetime", "epoch", "epochtime", "unixtime"),
@@ -36,11 +36,11 @@ EPOCH_S: Final = (1e9, 1e10)
 """Seconds since 1970 from September 2001 to 2286."""
 
 LATEST_S: Final = 1e11
-"""As seconds since 1970, in the year 5138: larger numbers have another unit."""
+"""Largest number of seconds since 1970, in the year 5138; larger numbers have another unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""Clocks are put back by an hour, before 4 o'clock. Smaller steps back are those of a log whose
-lines are not sorted."""
+"""Largest step back that is a change of the clock: clocks are put back by an hour, before 4
+o'clock. A log with smaller steps back has unsorted lines."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -49,7 +49,7 @@ CLOCKS: Final = (
     *("Pacific/Auckland", "America/Santiago", "America/Havana", "Atlantic/Azores"),
     *("Africa/Cairo", "Asia/Beirut", "Asia/Jerusalem"),
 )
-"""Zones that stand for all whose clocks are put back on the same day at the same hour."""
+"""One zone for each group of zones whose clocks are put back on the same day at the same hour."""
 
 REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
 """The hours that some of these clocks show twice."""
@@ -57,13 +57,11 @@ REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
 
 @dataclass(frozen=True)
 class Understood:
-    """What was taken for the times of a trace.
+    """The interpretation of a trace's times.
 
-    Args:
-        column: its name, empty if the file has only one.
-        unit: s, ms, us or ns; "dates" for dates with times.
-        note: what else was assumed, in a few words, or empty.
-        doubt: why the unit may be another one, or empty.
+    column: its name, empty if the file has only one. unit: s, ms, us or ns; "dates" for dates with
+    times. note: other assumptions, in a few words, or empty. doubt: why the unit may be another
+    one, or empty.
     """
 
     column: str
@@ -78,7 +76,7 @@ def words_of(name: str) -> list[str]:
 
 
 def unit_of_name(name: str) -> str | None:
-    """The unit that the name of a column ends with."""
+    """Return the unit at the end of a column's name."""
     last = words_of(name)[-1:]
     return next((unit for unit, words in UNIT_WORDS.items() if last and last[0] in words), None)
 
@@ -90,9 +88,9 @@ def _is_named_as_time(name: str) -> bool:
 
 
 def time_column(file: TraceFile, asked: str | None) -> str:
-    """The asked column, or the one that has the times by its name, its dates or its numbers.
+    """Return the named column, or the column of times by its name, its dates or its numbers.
 
-    Raises TraceError, with what is in the file and what to write, if it is not clear which.
+    Raises TraceError if it is ambiguous; the message has the columns and the line to write.
     """
     if asked is not None:
         if asked not in file.columns:
@@ -109,7 +107,7 @@ def time_column(file: TraceFile, asked: str | None) -> str:
 
 
 def suggested(file: TraceFile) -> str:
-    """The line that would read the file, as far as can be told from its first row."""
+    """Return a line of configuration that would read the file, according to its first row."""
     stamped = _stamped(file)
     pairs = zip(file.columns, file.first, strict=False)
     numbered = [name for name, text in pairs if number(text) == number(text)]
@@ -128,7 +126,7 @@ def _stamped(file: TraceFile) -> list[str]:
 
 
 def _unit_since_1970(first: float, last: float) -> str | None:
-    """The unit in which both are times of our days; None for other numbers."""
+    """Return the unit in which both numbers are times after 2001; None for other numbers."""
     units = (
         unit
         for unit, unit_s in UNIT_S.items()
@@ -140,9 +138,9 @@ def _unit_since_1970(first: float, last: float) -> str | None:
 def seconds(
     file: TraceFile, column: str, values: Any, stated: str | None, of_format: str | None
 ) -> tuple[NDArray[np.float64], Understood]:
-    """The times of a column in seconds, in the order of the file, and how they were understood.
+    """Return the times of a column in seconds, in the order of the file, and their interpretation.
 
-    values: a pyarrow ChunkedArray. stated: the unit of the configuration. of_format: the usual unit
+    values: a pyarrow ChunkedArray. stated: the unit in the configuration. of_format: the usual unit
     of the file's format. Raises TraceError for rows without a time.
     """
     import pyarrow as pa
@@ -172,7 +170,10 @@ def seconds(
 
 
 def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
-    """The unit in which all are times since 1970. It wins over names: relative times begin at 0."""
+    """Return the unit in which all numbers are times since 1970.
+
+    It takes precedence over names: relative times begin at 0.
+    """
     finite = numbers[np.isfinite(numbers)]
     return _unit_since_1970(finite.min(), finite.max()) if len(finite) else None
 
@@ -199,7 +200,7 @@ def _checked(
     understood: Understood,
     are_local: bool,
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Raises TraceError for rows without a time."""
+    """Return the times. Raises TraceError for rows without a time."""
 
     def row(i: int) -> str:
         return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
@@ -219,9 +220,9 @@ def _checked(
 def _local(
     path: Path, times_s: NDArray[np.float64], understood: Understood
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Times of a clock without a zone: where it was put back by an hour, what follows is later.
+    """Return times of a clock without a zone; times after it was put back by an hour are corrected.
 
-    That shows only in a file that is sorted otherwise.
+    This is only visible in a file that is otherwise sorted.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24
@@ -238,8 +239,8 @@ def _local(
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """What is doubtful about local times if an hour that some clock shows twice has clearly more
-    requests than the hours around it, at least half as many again; else empty."""
+    """Return the doubt about local times if an hour that some clocks show twice has significantly
+    more requests than the hours around it, at least 1.5 times as many; else empty."""
     first_hour = int(times_s.min() // HOUR_S)
     requests = np.bincount((times_s // HOUR_S).astype(int) - first_hour).astype(float)
     if len(requests) == 1:
@@ -262,7 +263,7 @@ def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
 
 
 def _is_shown_twice(hour: datetime, zone: str) -> bool:
-    """Whether a clock of the zone shows this hour twice. `hour`: as it shows it."""
+    """Return whether a clock of the zone shows this hour twice. `hour`: local time."""
     first, second = (hour.replace(tzinfo=ZoneInfo(zone), fold=fold) for fold in (0, 1))
     return first.timestamp() < second.timestamp()
 

@@ -1,4 +1,4 @@
-"""A trace as a study names it: a file, and what of it counts."""
+"""A trace in a configuration: a file, and the selected part of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FileName = Annotated[Text, Field(min_length=1)]
 
 
 class TraceSource(Part):
-    """The file of a trace, and what of it counts."""
+    """The file of a trace, and the selected rows."""
 
     file: FileName = Field(
         description="CSV, JSON lines, Parquet, or a web server's access log; .gz may follow. The"
@@ -50,4 +50,4 @@ TraceOf = Annotated[
     BeforeValidator(_as_source, json_schema_input_type=FileName | TraceSource),
     Field(description="a file, or a mapping with file:, column:, unit: and where:"),
 ]
-"""A trace may be written as the name of its file alone."""
+"""A trace may also be the name of its file alone."""

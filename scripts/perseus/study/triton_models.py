@@ -1,7 +1,8 @@
 """Names of the Triton models of a tenant, and of its files in a repository.
 
-One of the tenant's own name, which is its network; or, where the server preprocesses, an ensemble
-of that name and its two steps. Tenants' names have no dot, so that a step is never another tenant.
+A tenant has one model with its own name, the network. If the server preprocesses, this name is an
+ensemble, and there are two models for its steps. Names of tenants have no dot, so a step never has
+the name of another tenant.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from itertools import chain
 from typing import Final, Literal
 
 PreprocessedBy = Literal["client", "server"]
-"""Where pictures become tensors."""
+"""Where images are converted into tensors."""
 
 CONFIG: Final = "config.pbtxt"
 ENSEMBLE_FILE, PREPROCESS_FILE = ".keep", "model.py"
-"""What lies in the version folder of an ensemble, which has no file of its own but needs a folder,
-and in that of a model that preprocesses."""
+"""Files in the version folder of an ensemble, which has no model file but needs the folder, and
+in that of a preprocessing model."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:

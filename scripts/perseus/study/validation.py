@@ -1,5 +1,8 @@
 """Validate a configuration: report every unknown or missing key, wrong type and value out of
-bounds, and return a definition with stand-ins for invalid values."""
+bounds.
+
+The result is a definition with stand-ins for invalid values.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ PATTERNS = {
 def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     """Return (definition, problems, places with stand-ins).
 
-    An invalid value is replaced by its default or an example, so that one run reports all
-    problems. No definition where nothing can be read.
+    An invalid value is replaced by its default or an example, so that one run reports all problems.
+    There is no definition if the configuration cannot be read.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -52,7 +55,7 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
         try:
             return Definition.model_validate(value), list(problems), stand_ins
         except ValidationError as error:
-            # At these places alone: what fails for want of them is no problem of its own.
+            # Only at these places: failures that follow from them are no separate problems.
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
                 if not (stands_in(place, stand_ins) or _repeats_one(each, place, raw, stand_ins)):
@@ -71,16 +74,16 @@ def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
-    """pydantic's location without the parts that it adds: an experiment's kind, the branch of a
-    union."""
+    """Return pydantic's location without the parts that it adds: an experiment's kind, the branch
+    of a union."""
     place: list[str | int] = []
     at: Json = raw
     for before, part in zip(("", *loc), loc, strict=False):
         is_experiment = isinstance(before, int) and place[-2:-1] == ["experiments"]
         if is_experiment and isinstance(at, Mapping) and part == at.get("kind"):
-            continue  # not of the key behind it, which may be called like its kind
+            continue  # not the next key, which may have the name of its kind
         if isinstance(part, str) and not isinstance(at, Mapping):
-            break  # a branch of a union, at a value of its own
+            break  # a branch of a union at a single value
         place.append(part)
         at = _inside(at, part)
     return tuple(place)
@@ -108,27 +111,27 @@ class DefinitionSchema:
         return {"type": "null"} in self._part(place, raw).get("anyOf", [])
 
     def at(self, place: Place, raw: Json) -> dict[str, Json]:
-        """The part of the schema for a place; empty if nothing may be there."""
+        """Return the part of the schema for a place; empty if no key may be there."""
         part = self._part(place, raw)
         resolved = self._resolved(part, _at(raw, place))
-        # A description beside a reference is that of the key, not of what is referred to.
+        # A description beside a reference is that of the key, not of the referenced part.
         own = {key: value for key, value in part.items() if key not in ("$ref", "anyOf")}
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """The part as written, with references."""
+        """Return the part as written, with references."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
             if isinstance(step, int):
                 part = part.get("items", {})
-            else:  # names that the user chooses have a part of their own
+            else:  # names of the user have a part of their own
                 of_any = part.get("additionalProperties") or {}
                 part = part.get("properties", {}).get(step, of_any)
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """The part without references; of several kinds, that of the value."""
+        """Return the part without references; of several kinds, that of the value."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -146,7 +149,10 @@ class DefinitionSchema:
 
 @cache
 def _schema() -> DefinitionSchema:
-    """The schema, made only when needed, since it takes longer than to read a study."""
+    """Return the schema.
+
+    It is made only when needed, since it takes longer than reading a study.
+    """
     return DefinitionSchema(Definition.model_json_schema())
 
 
@@ -186,7 +192,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
         case "finite_number":
             yield f"{where}: must be a number, not {value}"
         case "too_short" if not _is_short(value, part):
-            return  # its items, or its key, are what is wrong
+            return  # the problem is in its items, or its key
         case "too_short" | "too_long":
             bound, least = ("at least", "min") if kind == "too_short" else ("at most", "max")
             count = context[f"{least}_length"]
@@ -194,7 +200,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
         case "string_too_short":
             yield f"{where}: must not be empty"
         case "default_factory_not_called":
-            return  # for want of another key
+            return  # because another key is missing
         case "twice":
             yield f"{where}: {error['msg']}"
         case _:
@@ -202,7 +208,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Problems of a URL in place of an address."""
+    """Return the problem of a URL in place of an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
@@ -211,20 +217,21 @@ def _of_url(key: str, value: str) -> str:
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """A key that is unknown there, or that belongs to another kind of experiment."""
+    """Return the problem of a key that is unknown there, or that belongs to another kind of
+    experiment."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
         owners = [kind for kind in KINDS if key in settings_of(kind).model_fields]
         if owners:
             return f"applies to kind: {' and '.join(owners)} only"
     known = list(parent.get("properties", {}))
-    if key == "precision" and "preset" in known:  # the amount of evidence was called that once
+    if key == "precision" and "preset" in known:  # the preset had this name once
         return "unknown key (did you mean 'preset'? precision is arithmetic, of a model or tenant)"
     return f"unknown key{meant_or_known(key, known)}"
 
 
 def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
-    """Keys that YAML does not read as text, and their mappings."""
+    """Yield keys that YAML does not read as text, and their mappings."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         if items and not isinstance(key, str):
@@ -234,7 +241,7 @@ def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
 
 
 def _of_text(value: Json) -> Json:
-    """The configuration without them."""
+    """Return the configuration without them."""
     if isinstance(value, Mapping):
         return {key: _of_text(part) for key, part in value.items() if isinstance(key, str)}
     return [_of_text(part) for part in value] if isinstance(value, list) else value
@@ -249,7 +256,7 @@ def _quoted(key: Json) -> str:
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
-    """Keys without a value, where null would count as absent."""
+    """Yield keys without a value, which would count as absent."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)
@@ -287,7 +294,7 @@ def _short(value: Json) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-# In spite of problems
+# Repairs, so that other checks can run
 
 
 def _repair(raw: Json, place: Place, kind: str) -> Place | None:
@@ -295,18 +302,18 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     if kind == "default_factory_not_called" or not place:
         return None
     if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):
-        return None  # once its items are mended it is long enough
+        return None  # it is long enough when its items are repaired
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
     if kind == "twice" and place[-1] == "servers":
-        listed = _at(raw, place)  # of which one alone is too many
+        listed = _at(raw, place)  # a single one of these items is too many
         place = (*place, next(i for i, each in enumerate(listed) if each in listed[:i]))
     *outer, key = place
     parent = _at(raw, tuple(outer))
     if isinstance(key, int):
         is_text = _schema().at(place, raw).get("type") == "string"
         if isinstance(parent, list) and is_text and outer[-1] == "servers":
-            parent[key] = f"stand-in-{key}"  # which no server is called: the others are looked at
+            parent[key] = f"stand-in-{key}"  # no server has this name: the other names are checked
             return place
         examples = _schema().at(tuple(outer), raw).get("examples")
         if isinstance(parent, list) and key < len(parent) and examples:
@@ -320,7 +327,7 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     if (meant := closest(str(parent.get(key)), choices)) or key == "kind":
         parent[key] = meant or KINDS[0]
         if key == "kind" and not meant:
-            return tuple(outer)  # of no kind that anybody meant: nothing in it is looked at
+            return tuple(outer)  # its kind is unknown: nothing in it is checked
     elif "examples" in part:
         parent[key] = copy.deepcopy(part["examples"][0])
     else:

@@ -1,8 +1,8 @@
 """Variants of a scenario with a grid: each is an ordinary scenario on an ordinary server.
 
-Servers, tenants and scenarios keep their names, and those with another setting than in the
-configuration have it behind them: cpu1~runtime-openvino, squeezenet1_1~instances-2. So a name
-stands for the same settings in all grids, and nothing is measured twice.
+Servers, tenants and scenarios keep their names, with the changed setting as a suffix: cpu1~runtime-
+openvino, squeezenet1_1~instances-2. So a name stands for the same settings in all grids, and no
+cell is measured twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_LISTED = 5
 class Variant:
     """A scenario on one server with one setting of its grid.
 
-    `why_not` says why it cannot be measured, and is empty where it can.
+    `why_not` says why it cannot be measured; it is empty if it can.
     """
 
     setting: Setting
@@ -36,14 +36,15 @@ class Variant:
 
 @dataclass(frozen=True)
 class ScenarioGrid:
-    """A scenario that has a grid, as it is configured, and its variants, the base first."""
+    """A configured scenario with a grid, and its variants, the base first."""
 
     scenario: ScenarioSettings
     grid: Grid
     variants: tuple[Variant, ...]
 
     def messages(self) -> Iterator[str]:
-        """Lines for the terminal: how many settings are measured, which are left out, and why."""
+        """Yield lines for the terminal: how many settings are measured, which are left out, and
+        why."""
         left_out: dict[str, list[str]] = {}
         for variant in self.variants:
             if variant.why_not:

@@ -345,7 +345,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"models": [model(wieghts="random")]}, r"models\[0\]\.wieghts: .*mean 'weights'"),
         (
             {"models": [model(weights="weights/none.pt")]},
-            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(a state_dict file",
+            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(give a state_dict file",
         ),
         (
             {"models": [model("own", onnx="own.onnx", weights="DEFAULT")]},

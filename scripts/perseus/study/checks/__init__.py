@@ -1,5 +1,7 @@
-"""Checks of a configuration: one module for each section. Every check works on a definition that
-is valid by itself."""
+"""Checks of a configuration: one module for each section.
+
+Every check needs a definition whose parts are valid.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ from perseus.study.problems import Problems
 def all_problems(
     study: Definition, folder: Path, prices: PriceList | None, most_cores: int | None
 ) -> Problems:
-    """Every problem with its place; paths in the configuration are relative to `folder`.
+    """Yield every problem with its place; paths in the configuration are relative to `folder`.
 
-    prices: None where the list cannot be read. most_cores: that a server may have on this machine,
-    None where it is not known.
+    prices: None if the list cannot be read. most_cores: largest number of cores of a server on this
+    machine, None if unknown.
     """
     yield from models.problems(study, folder)
     yield from servers.problems(study, folder, prices)

@@ -15,7 +15,7 @@ FORMS = "rps:, or low_rps:, typical_rps: and peak_rps:, or trace:"
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """`folder` is where paths start from."""
+    """Yield problems; paths are relative to `folder`."""
     if study.demand is None:
         return
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}

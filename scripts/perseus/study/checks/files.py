@@ -12,18 +12,20 @@ from perseus.study.trace_files import TraceError
 from perseus.study.traces import TraceSource
 
 MAX_INTERVALS: Final = 10_000_000
-"""That the rates of a trace are taken over: nineteen years of minutes."""
+"""Largest number of intervals for the rates of a trace: nineteen years of minutes."""
 
 
 def brace_problems(at: Place, path: str) -> Problems:
-    """Whether Snakemake would misread the path."""
+    """Yield a problem if Snakemake would misread the path."""
     if "{" in path or "}" in path:
         yield at, f"{path!r} has a brace, which Snakemake takes for a wildcard (rename it)"
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """The result of a test of a path; False if the test raises, since no such file can exist or
-    be accessed."""
+    """Return the result of a test of a path.
+
+    False if the test raises, since no such file can exist or be accessed.
+    """
     try:
         return test()
     except OSError:
@@ -33,8 +35,10 @@ def found(test: Callable[[], bool]) -> bool:
 def trace_problems(
     at: Place, source: TraceSource, folder: Path, *, interval_s: float | None = None
 ) -> Problems:
-    """Problems of a file of arrivals. With `interval_s` the unit of its times matters; otherwise
-    only the ratios of its gaps."""
+    """Yield problems of a file of arrivals.
+
+    With `interval_s`, the unit of its times matters; otherwise only the ratios of its gaps do.
+    """
     yield from brace_problems(at, source.file)
     try:
         recorded = read_named(folder, source, needs_unit=interval_s is not None).recorded

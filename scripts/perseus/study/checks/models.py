@@ -1,4 +1,4 @@
-"""Models: architectures that torchvision has, files that are there, a scenario that serves each."""
+"""Check models: known architectures, existing files, and a scenario for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.study.problems import Place, Problems, duplicates
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """`folder` is where paths start from."""
+    """Yield problems; paths are relative to `folder`."""
     yield from duplicates("models", [model.name for model in study.models])
     known = sorted(torchvision_weights())
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
@@ -42,7 +42,7 @@ def problems(study: Definition, folder: Path) -> Problems:
         if model.request != "float32" and not model.is_classifier:
             yield (
                 (*at, "request"),
-                "is of classification models of torchvision, whose normalisation is known (leave"
+                "is for classification models of torchvision, whose normalisation is known (leave"
                 " it out)",
             )
         for key in _OF_OTHERS if model.is_classifier else _OF_FILES if model.is_built else ():
@@ -55,15 +55,15 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 _OF_FILES = ("shape", "deterministic")
 _OF_OTHERS = (*_OF_FILES, "inputs", "values")
-"""Keys that a model of LIBRARY/NAME, and a classification model, does not have."""
+"""Keys that a model of LIBRARY/NAME and a classification model do not have."""
 
 
 @functools.cache
 def torchvision_weights(kind: str = ".") -> dict[str, tuple[str, ...]]:
-    """torchvision's models of a kind, `detection` or `segmentation`, by default classification,
-    and the names of the weights that each has.
+    """Return torchvision's models of a kind, and the names of the weights of each.
 
-    Read without importing torch; empty when torchvision is not installed here.
+    The kinds are classification (the default), `detection` and `segmentation`. They are read
+    without importing torch; empty if torchvision is not installed here.
     """
     spec = importlib.util.find_spec("torchvision")
     if spec is None or not spec.submodule_search_locations:
@@ -87,7 +87,7 @@ def _library_problems(at: Place, architecture: str) -> Problems:
     library, _, name = architecture.partition("/")
     known = list(_others())
     if library == "timm":
-        # Where torch is not installed either, jobs run in another environment.
+        # Without torch here, jobs run in another environment, and check the name.
         if importlib.util.find_spec("torch") and not importlib.util.find_spec("timm"):
             yield at, TIMM_MISSING.format(architecture)
     elif library != "torchvision":
@@ -100,7 +100,7 @@ def _library_problems(at: Place, architecture: str) -> Problems:
 
 
 def _others() -> dict[str, tuple[str, ...]]:
-    """torchvision's models of LIBRARY/NAME."""
+    """Return torchvision's detection and segmentation models."""
     return {**torchvision_weights("detection"), **torchvision_weights("segmentation")}
 
 
@@ -120,7 +120,7 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
     if not found((folder / model.weights).is_file):
         yield (
             at,
-            f"there is no file {model.weights!r} (a state_dict file, 'random', 'DEFAULT' or a"
+            f"there is no file {model.weights} (give a state_dict file, 'random', 'DEFAULT' or a"
             " torchvision weights name such as IMAGENET1K_V1)",
         )
 
@@ -131,7 +131,10 @@ def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
         yield (*at, key), f"sets the inputs, and so does {given[0]}: (remove one)"
     for key in ("layout", "scale", "mean", "std"):
         if key in model.model_fields_set and (model.is_built or not model.images):
-            text = "applies to the images: of an onnx: file or a served_model:, and there are none"
+            text = (
+                "applies to the images: of an onnx: file or a served_model:, but there are no"
+                " images:"
+            )
             yield (*at, key), f"{text} (remove it)"
     if model.values and model.values.low > model.values.high:
         yield (*at, "values", "low"), f"must be <= high, which is {model.values.high:g}"

@@ -12,7 +12,7 @@ from perseus.study.problems import Place, Problems
 from perseus.study.remote import Remote, one_name
 from perseus.study.server import Server
 
-# Of HTTP and gRPC themselves: the libraries write these.
+# Headers of HTTP and gRPC, which the libraries set.
 RESERVED = {"connection", "content-length", "content-type", "expect", "host", "te", "upgrade"}
 RESERVED |= {"transfer-encoding", "user-agent", "inference-header-content-length"}
 
@@ -42,7 +42,7 @@ def _address_problems(at: Place, remote: Remote) -> Problems:
 
 
 def _given(remote: Remote) -> dict[str, str]:
-    """Addresses by key; those that are not given follow from the host."""
+    """Return addresses by key; missing addresses follow from the host."""
     found = {"host": f"[{remote.host}]" if ":" in remote.host else remote.host}
     keys = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
     return found | {key: getattr(remote, key) for key in keys}
@@ -57,7 +57,7 @@ def _can_be_reached(address: str) -> bool:
             ipaddress.ip_address(host)
         else:
             host.encode("idna")
-    except ValueError:  # UnicodeError is one
+    except ValueError:  # including UnicodeError
         return False
     return bool(host) and port != 0
 

@@ -49,8 +49,8 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
-    """A tenant's name must have the same settings everywhere, since its dedicated peak is stored
-    under it."""
+    """Yield tenants with the same name and different settings: a dedicated peak is stored under the
+    name of its tenant."""
     used: dict[str, tuple[Place, Tenant]] = {}
     for i, item in enumerate(study.scenarios):
         for j, tenant in enumerate(item.tenants):
@@ -65,7 +65,7 @@ def _tenant_conflicts(study: Definition) -> Problems:
 
 
 def _name_problems(study: Definition) -> Problems:
-    """A shared scenario must not have the name of a tenant on its server, which names the
+    """Yield shared scenarios with the name of a tenant on their server, which is the name of the
     dedicated scenario."""
     dedicated: dict[tuple[str, str], Place] = {}
     for i, item in enumerate(study.scenarios):
@@ -84,8 +84,8 @@ def _name_problems(study: Definition) -> Problems:
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Scenarios of one tenant are the same dedicated scenario, so equal load lines must have
-    equal settings."""
+    """Yield equal load lines with different settings in scenarios of one tenant, which are the same
+    dedicated scenario."""
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
     for i, item in alone:
@@ -116,7 +116,7 @@ def tenant_problems(
             (*at, "preprocessing"), tenant, models[tenant.model], servers
         )
         if models[tenant.model].is_served:
-            return  # batches and the like are the server's, as checks.served_models says
+            return  # other checks (checks.served_models) refuse settings that the server has
     for server in servers if tenant.model in models else ():
         key = "model" if tenant.precision is None else "precision"
         precision = tenant.precision or models[tenant.model].precision
@@ -171,7 +171,7 @@ def _preprocessing_problems(
             " torchvision's classification models only (remove it, or give the model another"
             " architecture:)",
         )
-        return  # once it is left out, its server has nothing against it
+        return  # without the key, the server would be suitable
     if tenant.preprocessing != "server":
         return
     if tenant.priority is not None:
@@ -198,7 +198,7 @@ def _precision_problems(at: Place, model: str, precision: Precision, server: Ser
     """Precisions that the server does not support."""
     device = server.device
     if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
-        return  # offered, or a runtime that does not run there at all, which is said of the server
+        return  # an invalid runtime, which another check reports
     offers = [
         (on, name)
         for name, runtime in RUNTIMES.items()
@@ -223,7 +223,7 @@ def _precision_problems(at: Place, model: str, precision: Precision, server: Ser
 
 def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Problems:
     tenants = [tenant.name for tenant in item.tenants]
-    if not item.experiments:  # a peak, by default
+    if not item.experiments:  # the default is a peak
         for _, text in peak.Settings(kind="peak").problems(tenants):
             yield at, f"is missing ({text})"
     seen: set[str] = set()

@@ -20,10 +20,10 @@ OF_THE_SERVER = (
     "priority",
     "intra_op_threads",
 )
-"""Keys of a tenant that say how its model is served."""
+"""Keys of a tenant that configure the serving of its model."""
 
 Served = tuple[Place, Tenant, Model]
-"""A tenant whose model is on its server already, with its place."""
+"""A tenant whose model its server already has, with its place."""
 
 
 def problems(study: Definition) -> Problems:
@@ -67,7 +67,8 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Two tenants with the same model on a server: its statistics cannot distinguish them."""
+    """Yield two tenants with the same model on a server, whose statistics cannot distinguish
+    them."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
@@ -98,7 +99,7 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
 
 
 def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
-    """If the study deploys models, those that the server already has are other models."""
+    """Yield servers on which deployed models and models that the server already has may collide."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.other_models == "allow":
             continue

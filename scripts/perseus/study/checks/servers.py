@@ -18,7 +18,8 @@ from perseus.study.server import Server
 
 
 def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
-    """Paths are relative to `folder`; without a price list, prices are not checked."""
+    """Yield problems; paths are relative to `folder`. Without a price list, prices are not
+    checked."""
     yield from duplicates("servers", [server.name for server in study.servers])
     for i, server in enumerate(study.servers):
         at: Place = ("servers", i)

@@ -9,7 +9,8 @@ from perseus.study.problems import Problems
 
 
 def problems(study: Definition) -> Problems:
-    """A store that MLflow cannot reach by its URI alone, or a password in the URI."""
+    """Yield a problem if MLflow cannot reach the store by its URI alone, or if the URI has a
+    password."""
     uri = study.track.mlflow
     if uri is None:
         return

@@ -1,12 +1,8 @@
-"""Experiments of a study. A kind is a module of the same name in five places:
+"""Experiments of a study. A kind is a module of the same name in five packages.
 
-study/experiments        its settings, and the cells that they ask for
-measurement/experiments  how it runs on a server
-results/tables           its table
-report/figures           its figure
-report/conclusions           what it answers, in words
-
-KINDS is the one list of them; everybody else finds a kind's module by its name.
+study/experiments has its settings and their cells, measurement/experiments its procedure on a
+server, results/tables its table, report/figures its figure, and report/conclusions its conclusion.
+KINDS is the only list of kinds; other code finds the modules of a kind by its name.
 """
 
 from __future__ import annotations
@@ -28,14 +24,14 @@ KINDS: Final = (
     "soak",
     "catalogue",
 )
-"""In the order in which they are documented. Each has a class `Settings` here, whose `kind` it is,
-and a class `Run`, what one cell does."""
+"""All kinds, in the order of the documentation. Each has a class `Settings` here with this
+`kind`, and a class `Run` for the work of one cell."""
 
 SEARCHES: Final = ("peak", "frontier")
 """Kinds that search peaks, which share tables and figures."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""Kinds whose table and figure have the name of the kind; a peak has several."""
+"""Kinds whose table and figure have the name of the kind; a peak has several tables and figures."""
 
 
 def settings_of(kind: str) -> Any:
@@ -53,4 +49,4 @@ def _as_run(value: Any) -> Any:
 
 
 RunOfKind = BeforeValidator(_as_run)
-"""Lets a task hold a run of any kind: it is validated by that kind's own class."""
+"""Type of a run of any kind in a task: the class of the kind validates it."""

@@ -17,8 +17,10 @@ from perseus.study.problems import Problems
 Rates = Annotated[
     Rate | tuple[Rate, ...],
     Field(
-        description="requests/s: one number for each of the other tenants, or a list with one of"
-        " each, in their order"
+        description=(
+            "requests/s: one number for all other tenants, or a list with one number for each of"
+            " them, in their order"
+        )
     ),
 ]
 
@@ -27,7 +29,7 @@ class Run(peak.Run):
     """The search of a peak along a line on which only the tenant `searched` varies.
 
     The others stay at `background_percent` % of their dedicated peaks, or at `rates_rps`: one rate
-    for all of them, or one of each, in their order.
+    for all of them, or one for each, in their order.
     """
 
     kind: Literal["background"] = "background"

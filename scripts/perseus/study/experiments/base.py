@@ -13,7 +13,7 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""More than one process can send."""
+"""Largest number of requests in flight: more than one process can send."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
@@ -26,14 +26,16 @@ class ExperimentRun(Part):
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """Whether its rates are shares of dedicated peaks, which are measured first."""
+        """Whether its rates are shares of dedicated peaks, which must be measured first."""
         return False
 
     @property
     def is_survey(self) -> bool:
-        """Whether it is one of many rows about tenants alone. It replaces the search of a
-        dedicated peak, and a model that cannot be exported or served becomes a row with the
-        reason."""
+        """Whether it is one of many rows about tenants alone.
+
+        It replaces the search of a dedicated peak, and a model that cannot be exported or served
+        becomes a row with the reason.
+        """
         return False
 
     @property
@@ -88,7 +90,7 @@ class ExperimentSettings(Part):
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """The runs for a demand with these shares of all requests per tenant; empty if the
+        """Return the runs for a demand with these shares of all requests per tenant; empty if the
         demand does not name all of them."""
         return self.runs()
 

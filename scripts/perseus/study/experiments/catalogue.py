@@ -35,8 +35,10 @@ class Settings(ExperimentSettings):
     )
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
         default=3.0,
-        description="The second SLA beside the model's: so many times the median latency of single"
-        " requests to the server without load, with the percentile of the model's.",
+        description=(
+            "The second SLA beside the model's: this multiple of the median latency of single"
+            " requests without load, with the percentile of the model's SLA."
+        ),
     )
     in_process_s: Annotated[Real, Field(ge=0.2, le=60)] = Field(
         default=2.0, description="Seconds of inferences in process, without a server."
@@ -47,4 +49,4 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1:
-            yield (), "is of one tenant alone (list a scenario for each)"
+            yield (), "is for one tenant alone (list a scenario for each)"

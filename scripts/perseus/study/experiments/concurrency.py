@@ -29,8 +29,10 @@ class Settings(ExperimentSettings):
     """Keep fixed numbers of requests in flight."""
 
     kind: Literal["concurrency"] = Field(
-        description="`concurrency` keeps a fixed number of requests in flight. It measures"
-        " throughput, and compares with tools that measure in closed loops."
+        description=(
+            "`concurrency` keeps a fixed number of requests in flight. It measures throughput, and"
+            " its results are comparable with those of tools that measure in closed loops."
+        )
     )
     concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(
         description="Requests of each tenant in flight (a list such as [1, 4, 16]).",

@@ -1,4 +1,4 @@
-"""Experiment `frontier`: peaks of mixes that are chosen while they are measured."""
+"""Experiment `frontier`: peaks of mixes that are chosen during the measurement."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from perseus.study.problems import Problems
 
 
 class Run(peak.Run):
-    """The search of a mix whose weights follow from the mixes before it.
+    """The search of a mix whose weights follow from the earlier mixes.
 
-    `point` is its place among them, counted from 1. With `predict` it is not searched where it is
-    predicted within `predict_within_percent`, or, where that is None, as well as it is measured.
+    `point` is its number among them, from 1. With `predict`, it is not searched if it is predicted
+    within `predict_within_percent`, or, if that is None, as exactly as a measurement.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -41,7 +41,8 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """Predictions need them; a mix that is always measured does not."""
+        """Whether it needs copies: predictions need them, a mix that is always measured does
+        not."""
         return self.predict
 
 
@@ -60,7 +61,7 @@ class Settings(ExperimentSettings):
         " twice as much of one."
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
-        default=5, description="Mixes, each a cell of its own (times the repeats)."
+        default=5, description="Number of mixes, each a cell of its own (times the repeats)."
     )
     predict: Flag = Field(
         default=False,
@@ -70,9 +71,11 @@ class Settings(ExperimentSettings):
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
-        description="With `predict`, the error that nine in ten predictions must not exceed, in"
-        " percent of the sharing ratio; never less than the error of a measurement. Default, the"
-        " difference that two measurements of one mix may have.",
+        description=(
+            "With `predict`, the error that nine in ten predictions must not exceed, in percent of"
+            " the sharing ratio; at least the error of a measurement. Default, the difference that"
+            " two measurements of one mix may have."
+        ),
     )
 
     def runs(self) -> Iterator[peak.Run]:
@@ -80,8 +83,11 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """With more than two tenants, one point is the demand's mix, which users ask about and
-        which is never predicted."""
+        """Return the runs for a demand.
+
+        With more than two tenants, one point is the demand's mix. Users ask about this mix, so it
+        is never predicted.
+        """
         runs = self.runs()
         if len(rate_shares) > 2:
             yield peak.Run.demanded(rate_shares)
@@ -95,7 +101,7 @@ class Settings(ExperimentSettings):
             yield ("error_percent",), "is only for predict: true"
         most = most_points(len(tenants))
         if len(tenants) > 2 and self.points > most:
-            yield ("points",), f"must be <= {most}, the mixes that it has of {len(tenants)} tenants"
+            yield ("points",), f"must be <= {most}, the number of mixes of {len(tenants)} tenants"
 
 
 def most_points(tenants: int) -> int:

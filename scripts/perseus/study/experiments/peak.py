@@ -16,16 +16,16 @@ from perseus.study.problems import Problems
 Weight = Annotated[Whole, Field(ge=0, le=1000)]
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 DEMANDED: Final = "mix-demand"
-"""The name of the mix that a study's demand asks for."""
+"""Name of the mix that follows from a study's demand."""
 
 
 class Run(ExperimentRun):
     """A search along a load line, in units of dedicated peaks.
 
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
-    `weights`) or "hold" (`background_tenant` stays at `background_percent` % of its dedicated
-    peak, the others rise). A mix with `rate_shares`, of all requests, rises in their ratio: its
-    weights follow from the dedicated peaks. Kinds that search along other lines are subclasses.
+    `weights`) or "hold" (`background_tenant` stays at `background_percent` % of its dedicated peak,
+    the others rise). A mix with `rate_shares`, of all requests, rises in their ratio: its weights
+    follow from the dedicated peaks. Kinds that search along other lines are subclasses.
     """
 
     kind: str = "peak"

@@ -21,7 +21,7 @@ Begin = Annotated[Real, Field(ge=0)]
 
 
 def of_tenant(values: Sequence[T], tenant: int) -> T:
-    """The value of a tenant, from a list with one value for each tenant or one for all."""
+    """Return the value of a tenant, from a list with one value for each tenant or one for all."""
     return values[tenant % len(values)]
 
 
@@ -51,8 +51,8 @@ class Trace(Part):
 class Run(ExperimentRun):
     """A window with all tenants, and a window with each of them alone.
 
-    Mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks, or where both are
-    empty those of the trace. `cv` is of gamma, `bursts` of mmpp, `trace` of trace.
+    Mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks; if both are empty, the
+    rates of the trace. `cv` applies to gamma, `bursts` to mmpp, `trace` to trace.
     """
 
     kind: Literal["replay"] = "replay"
@@ -71,7 +71,7 @@ class Run(ExperimentRun):
 
     @property
     def takes_arrivals(self) -> bool:
-        return False  # its own
+        return False  # the trace's own rates
 
     @property
     def traces(self) -> tuple[TraceSource, ...]:
@@ -108,8 +108,10 @@ class Settings(ExperimentSettings):
         " Default, the process.",
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
-        description="How requests come: with `gamma` gaps, by a Markov-modulated Poisson process of"
-        " bursts and quiet (`mmpp`), as in a recorded `trace`, or, to compare, `poisson`.",
+        description=(
+            "Arrival process: `gamma` gaps, a Markov-modulated Poisson process of bursts and"
+            " pauses (`mmpp`), a recorded `trace`, or, for comparison, `poisson`."
+        ),
         examples=["mmpp"],
     )
     duration_s: Annotated[Real, Field(ge=1, le=3600)] = Field(
@@ -118,7 +120,7 @@ class Settings(ExperimentSettings):
         " for each tenant alone.",
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
-        default=None, description="Mean rates in requests/s. Default of a trace, its own."
+        default=None, description="Mean rates in requests/s. Default for a trace, its own rates."
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
@@ -139,8 +141,9 @@ class Settings(ExperimentSettings):
     )
     traces: Annotated[tuple[TraceOf, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Files of recorded arrivals, or mappings that say what of them counts; trace"
-        " only.",
+        description=(
+            "Files of recorded arrivals, or mappings that select a part of them; trace only."
+        ),
     )
     begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
         default=None,
@@ -235,5 +238,5 @@ class Settings(ExperimentSettings):
         elif self._keeps_rates and rate_rps > MAX_RPS:
             yield (
                 f"{of} has {rate_rps:.3g} requests/s, at time_scale {scale:g}, and at most"
-                f" {MAX_RPS} can be sent (ask for rates_rps or percents_of_peak)"
+                f" {MAX_RPS} can be sent (set rates_rps or percents_of_peak)"
             )

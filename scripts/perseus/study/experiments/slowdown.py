@@ -12,8 +12,8 @@ from perseus.study.experiments.base import MAX_RPS, ExperimentRun, ExperimentSet
 from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
-"""Default share of the dedicated peak: two such tenants do not fill a server, but wait for each
-other."""
+"""Default share of the dedicated peak: two such tenants do not fill a server, but requests of
+one wait for those of the other."""
 
 
 class Run(ExperimentRun):

@@ -12,11 +12,12 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""Number of windows of a soak test, if their length allows it: twice the number that its drift
-needs."""
+"""Number of windows of a soak test, if their length allows it: twice the number that the
+estimate of drift needs."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
-"""A percentile needs some requests, and the client keeps those of one window in memory."""
+"""Range of the length of a window: a percentile needs some requests, and the client keeps those
+of one window in memory."""
 
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 

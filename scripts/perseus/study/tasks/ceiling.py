@@ -10,8 +10,8 @@ from perseus.study.traces import TraceOf
 class RequestOfModel(Part):
     """Requests with a number of images of a model.
 
-    How late they may be sent follows from `sla_ms`, the model's SLA in coarse steps, so that a
-    small change of it asks for no new ceiling.
+    The allowed send lag follows from `sla_ms`, the model's SLA in coarse steps, so that a small
+    change of it needs no new ceiling.
     """
 
     model: str
@@ -22,9 +22,9 @@ class RequestOfModel(Part):
 class CeilingTask(Part):
     """Settings of a ceiling besides the request shapes.
 
-    It is measured on a server of Perseus, for every launcher and runtime. `cores` are the
-    server's, None beside a remote server: its client has `client_cores`, the null model the
-    others. `trace` is what arrivals of a trace are read from.
+    The ceiling is measured on a local server, for every launcher and runtime. `cores` is the
+    server's number of cores, None for a remote server: its client has `client_cores`, and the null
+    model the others. `trace` is the source of a trace's arrivals.
     """
 
     server: str

@@ -46,9 +46,10 @@ class MeasuredServer(Part):
 
 
 class ServedModel(Part):
-    """A served model, by its name on the server; `shape` sets the sizes that its inputs leave open.
+    """A served model, by its name on the server.
 
-    Unless it is `deterministic`, answers to the same differ. `examples` are what is asked.
+    `shape` sets the sizes that its inputs leave open. Unless it is `deterministic`, responses to
+    the same request differ. `examples` are the content of the requests.
     """
 
     name: str
@@ -58,11 +59,11 @@ class ServedModel(Part):
 
 
 class MeasuredTenant(Part):
-    """A tenant as the client sees it.
+    """A tenant from the client's side.
 
-    `served_model` is None for a model that is pushed or started; of one that the server has, only
-    the server knows its batches and its precision, which are None here. `preprocessing` says where
-    pictures become tensors, None that requests are tensors anyway.
+    `served_model` is None for a deployed model. For a model that the server already has, only the
+    server knows batches and precision, which are None here. `preprocessing` says where images are
+    converted into tensors; None if requests are tensors.
     """
 
     name: str
@@ -85,8 +86,8 @@ class MeasuredTenant(Part):
 class MeasureTask(Part):
     """One cell: scenario x experiment x repeat.
 
-    `trace` is what arrivals of a trace are read from. Settings of arrivals and client that the
-    experiment does not use have their defaults.
+    `trace` is the source of a trace's arrivals. Settings of arrivals and client that the experiment
+    does not use have their defaults.
     """
 
     study: str

@@ -7,13 +7,12 @@ from perseus.study.tasks.own_examples import OwnExamples
 
 
 class NetworkTask(Part):
-    """What to export, and what is asked of it.
+    """The network to export, and the examples for its check.
 
-    architecture: timm/NAME, timm/NAME.TAG or torchvision/NAME.
-    weights: "random" (seeded), trained ones by name, or the path of a state_dict file.
-    seed: of the random weights and of random examples.
-    input_size: height and width in pixels; None takes what the architecture is made for.
-    examples: what is asked; pixels of images become what the architecture wants.
+    architecture: timm/NAME, timm/NAME.TAG or torchvision/NAME. weights: "random" (seeded), trained
+    ones by name, or the path of a state_dict file. seed: of the random weights and of random
+    examples. input_size: height and width in pixels; None for the default of the architecture.
+    examples: content of the requests; pixels of images are converted for the architecture.
     """
 
     architecture: str

@@ -13,8 +13,11 @@ class Values(Part):
 
 
 class Pixels(Part):
-    """Preprocessing of pixels from 0 to 255: (pixel * scale - mean) / std, in a layout that the
-    input decides if it is None. One number each, or one for each channel."""
+    """Preprocessing of pixels from 0 to 255: (pixel * scale - mean) / std, each one number, or one
+    for each channel.
+
+    If the layout is None, it follows from the input.
+    """
 
     layout: str | None = None
     scale: float = 1.0
@@ -23,8 +26,10 @@ class Pixels(Part):
 
 
 class OwnExamples(Part):
-    """A file of arrays, image files, or seeded values, with the default range of their type
-    unless `values` sets it."""
+    """A file of arrays, image files, or seeded values.
+
+    Values have the default range of their type unless `values` sets it.
+    """
 
     inputs: str | None = None
     images: tuple[str, ...] = ()

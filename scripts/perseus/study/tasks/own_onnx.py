@@ -11,11 +11,9 @@ from perseus.study.tasks.own_examples import OwnExamples
 class OwnOnnxTask(Part):
     """Settings for the file, which is an input of the job.
 
-    seed: of random examples.
-    shape: by input, the sizes that the file leaves open, or all of them.
-    input_size: of all sizes that it leaves open, None for none.
-    examples: what is asked.
-    deterministic: whether it must answer the same when it is asked again.
+    seed: of random examples. shape: by input, the sizes that the file leaves open, or all of them.
+    input_size: for all sizes that it leaves open, None for none. examples: content of the requests.
+    deterministic: whether it must give the same answers again.
     """
 
     seed: int = 0

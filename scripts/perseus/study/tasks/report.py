@@ -11,7 +11,7 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant, or a variant of one, whose name the configuration may not have."""
+    """A tenant, or a variant of one with a name outside the configuration."""
 
     name: Text
 
@@ -23,11 +23,11 @@ class ReportedServer(Server):
 
 
 class ReportTask(Part):
-    """The configuration that the page shows, as far as scenarios use it.
+    """The configuration that the page shows, for scenarios only the used part.
 
-    The records of cells only have what a measurement depends on itself; instances, batching,
-    weights and images are what its server loads. `traces` say what each file of recorded requests
-    was read as.
+    The records of cells only have what a measurement itself depends on; this task adds instances,
+    batching, weights and images of the models. `traces` describe each file of recorded requests as
+    read.
     """
 
     models: tuple[Model, ...] = ()

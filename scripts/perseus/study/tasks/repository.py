@@ -6,13 +6,12 @@ from perseus.study.base import Part
 
 
 class ServedEnsemble(Part):
-    """The preprocessing model of a tenant with pictures, and the ensemble of preprocessing and
+    """The preprocessing model of a tenant with images, and the ensemble of preprocessing and
     network.
 
-    tenant: the name that Triton serves the ensemble under.
-    preprocess, network: the names of its steps.
-    max_batch_size: that of the network.
-    processes: how many preprocess in parallel, a picture each.
+    tenant: the name of the ensemble in Triton. preprocess, network: the names of its steps.
+    max_batch_size: that of the network. processes: number of parallel processes for preprocessing,
+    with one image each.
     """
 
     tenant: str

@@ -8,7 +8,7 @@ from perseus.study.base import Part
 class TensorRtTask(Part):
     """A tenant on one server. `image` is that of the container that serves the plan.
 
-    Without `dynamic_batching` a batch is what one request carries.
+    Without `dynamic_batching`, a batch is the content of one request.
     """
 
     server: str
