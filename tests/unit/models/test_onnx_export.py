@@ -401,7 +401,7 @@ def test_names_in_a_file_cannot_write_to_the_terminal(tmp_path):
         (lambda torchvision: torchvision.models.squeezenet1_1(), "it names .*SqueezeNet, which is"),
         (
             lambda torchvision: {"state_dict": {}, "epoch": 3},
-            r"2 keys that are no tensors \('state",
+            r"2 keys without tensors \('state",
         ),
     ],
 )
