@@ -64,7 +64,7 @@ onstart:
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())
     require_track(workflow.dag.needrun_jobs())
-    # Those of an earlier run: what is printed at the end is of this one.
+    # Messages of an earlier run: the end of a run prints only its own messages.
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)
     if is_of_study():

@@ -1,4 +1,4 @@
-"""What is said after a run: which cells of the study have no answer, and what to do."""
+"""Messages after a run: which cells of the study have no result, and what to do."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from perseus.host.nothing_to_do import NothingToDo
 
 
 def is_of_study():
-    """Whether a job of this run is of the study, and not of a comparison."""
+    """Whether a job of this run belongs to the study, and not to a comparison."""
     return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
 
 
 def has_report():
-    """Whether this run is for the report, and not for a part of what it is made of."""
+    """Whether this run makes the report, and not only its inputs."""
     return any(job.rule.name == "report" for job in workflow.dag.jobs)
 
 
@@ -23,7 +23,7 @@ def logs_of_run():
 
 
 def errors_of_jobs():
-    """What jobs that failed say to a person, as `host.job` leaves it beside their logs."""
+    """Messages of failed jobs, which `host.job` writes beside their logs."""
     return sorted(path for folder in logs_of_run() for path in Path(folder).rglob("*.error"))
 
 

@@ -1,6 +1,4 @@
-"""What is looked at before a run: what an earlier one left, and what this machine and the user's
-files are good for.
-"""
+"""Checks before a run: leftovers of earlier runs, this machine, and the user's files."""
 
 import atexit
 import sys
@@ -35,7 +33,7 @@ from perseus.serving.failures import ServerError
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.raw_files import RAW
 
-# Not in a dry run, whose reader wants the details, nor in a workflow with this one as a module.
+# Not in a dry run, whose output has the details, nor in a workflow with this one as a module.
 IS_OWN_RUN = Path(workflow.main_snakefile).parent == HERE and workflow.is_main_process
 if IS_OWN_RUN and not (workflow.output_settings.dryrun or workflow.output_settings.verbose):
     run_output.shorten(logger)
@@ -49,11 +47,11 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
             file=sys.stderr,
         )
 
-# At the very end, below Snakemake's own traceback: where it cannot lock a folder it calls no hook.
+# At the very end, below Snakemake's traceback: it calls no hook if it cannot lock a folder.
 if workflow.is_main_process:
     atexit.register(disk_space.report_if_full, Path.cwd())
 
-# A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
+# A job ends with its Snakemake, and so does the lock that marks the folder as used.
 starter.announce()
 INTERRUPTION = Interruption()
 logger.addFilter(INTERRUPTION)
@@ -61,8 +59,7 @@ workflow_lock.hold(Path.cwd())
 
 
 def make_again(paths):
-    """Have Snakemake take these files, or the folders that are outputs with them, for unfinished,
-    not for whole and up to date."""
+    """Mark these files, or the output folders that contain them, as unfinished for Snakemake."""
     if paths:
         outputs = dict.fromkeys(files.output_with(STUDY, path) for path in paths)
         made = SimpleNamespace(output=[IOFile(path) for path in outputs])
@@ -70,9 +67,9 @@ def make_again(paths):
 
 
 def make_truncated_files_again(places):
-    """Those of these files, and of all in these folders, that have lost their end."""
+    """Return truncated files among these files and in these folders."""
     cut = truncated_files.find(places) if workflow.is_main_process else []
-    # Not those of files within a folder that is the output: an earlier version's, which nobody reads.
+    # Not the records of files within an output folder: only an earlier version wrote such records.
     of_cut_records = [
         path
         for path in (truncated_files.with_truncated_record(Path.cwd(), places) if IS_ALONE else [])
@@ -89,9 +86,9 @@ def make_truncated_files_again(places):
 
 
 def make_again_what_is_lost():
-    """Folders of raw results that have lost a file, folders that no job has made, and lists of cells
-    of which one has gone: without its list again, nobody would miss it. A job that runs, or did not
-    end, has marked its folder."""
+    """Return folders of raw results without one of their files, folders that no job has made, and
+    lists of cells of which one is missing: only a new list makes Snakemake measure that cell again.
+    A running or interrupted job has marked its folder, which is left out."""
     marked = folder_outputs.unfinished(Path.cwd())
     raw, repositories = (
         [folder for folder in folders if folder not in marked]
@@ -127,9 +124,10 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
 
 
 def require_cacheable(names):
-    """Stop where the cache is to keep more than what is the same wherever it is made: rules of that
-    have `cache:`. What is measured on this host, or made of that, Snakemake cannot tell from it: it
-    hashes only what leads there. Rules of a workflow with this one as a module are its own affair.
+    """Stop if Snakemake's cache is enabled for rules without `cache:`.
+
+    The outputs of these rules depend on the host, but Snakemake hashes only the inputs: it would
+    reuse measurements of another host. Rules of a workflow with this one as a module are not checked.
     """
     own = [rule for rule in workflow.rules if Path(rule.snakefile).is_relative_to(HERE)]
     measured = {rule.name for rule in own if not rule.cache.output}
@@ -141,7 +139,7 @@ def require_cacheable(names):
 
 
 async def are_whole(cache, job, exist=OutputFileCache.exists):
-    """Whether all that a job makes is in the cache, and nothing of it has lost its end."""
+    """Return whether all outputs of a job are in the cache, and none is truncated."""
     if not await exist(cache, job):
         return False
     pairs = await cache.get_outputfiles_and_cachefiles(job)
@@ -152,18 +150,18 @@ async def are_whole(cache, job, exist=OutputFileCache.exists):
 
 
 async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
-    """Take what a job makes from the cache, all of it or nothing."""
+    """Fetch all outputs of a job from the cache, or none."""
     if not await cache.exists(job):
         cache.raise_cache_miss_exception(job)
     await fetch(cache, job)
 
 
-# Nothing is removed from the cache: what is made anew takes the place of what is cut there.
+# Nothing is removed from the cache: the new output replaces the truncated one.
 OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 
 def require_machine(jobs):
-    """Stop when jobs that are to run here need cores, GPUs or a folder that this machine lacks."""
+    """Stop if jobs of this machine need cores, GPUs or a folder that it lacks."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
     for server in {STUDY.cells[cell].scenario.server for cell in cells}:
         try:
@@ -177,7 +175,7 @@ def require_machine(jobs):
 
 
 def require_figures(jobs):
-    """Stop before anything is measured when the figures or the report could not be made of it."""
+    """Stop before the measurements if the figures or the report could not be made."""
     if {"measure", "figure"} <= {job.rule.name for job in jobs}:
         from perseus.report.rehearsal import rehearse
 
@@ -191,7 +189,7 @@ def require_figures(jobs):
 
 
 def require_track(jobs):
-    """Stop before anything is measured when the store that results are logged to does not answer."""
+    """Stop before the measurements if the tracking store does not answer."""
     if any(job.rule.name == "track" for job in jobs):
         if TRACK_TASK is None:
             raise WorkflowError(f"Study {STUDY.name!r} has no track: {{mlflow: URI}}")
@@ -204,7 +202,7 @@ def require_track(jobs):
 
 
 def alone_cells():
-    """The cells that search the peak of one tenant alone."""
+    """Yield the cells that search the peak of one tenant alone."""
     for cell in CELLS:
         if cell.run.kind == "peak" and len(cell.scenario.tenants) == 1:
             tenant, server = cell.scenario.tenants[0].name, cell.scenario.server.name
@@ -215,7 +213,7 @@ MAX_GRIDS_LISTED = 6
 
 
 def print_cells_to_measure(jobs):
-    """How many cells these jobs measure, and for how long they load servers."""
+    """Print how many cells these jobs measure, and the duration of their load."""
     cells = [job.wildcards.cell for job in jobs if job.rule.name == "measure"]
     if not cells:
         print(f"Study {STUDY.name!r}: all {len(CELLS)} cells are measured.")
@@ -245,7 +243,7 @@ EXPORTS = ("export", "export_program", "export_network", "own_onnx")
 
 
 def require_own_files(jobs):
-    """Stop when weights or ONNX files that are to be exported cannot be."""
+    """Stop if weights or ONNX files of the export jobs cannot be exported."""
     exports = [job for job in jobs if job.rule.name in EXPORTS]
     names = sorted({job.wildcards.model for job in exports})
     models = [(STUDY.models[name], STUDY.images[name]) for name in names]

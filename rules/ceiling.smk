@@ -1,4 +1,4 @@
-"""Ceiling: what the client itself can offer on this host.
+"""Ceiling: the highest rate that the client can send on this host.
 
 inputs:   the shapes of the requests, from the export of the models, the trace of arrivals, if they
           come from one
@@ -8,7 +8,7 @@ steps:    serve a model that answers at once, raise the load until the client gi
 
 
 rule ceiling:
-    """The client's ceiling beside one server. Nothing else runs meanwhile."""
+    """The client's ceiling beside one server. No other job runs meanwhile."""
     input:
         checks=lambda w: files.checks(STUDY, w.server),
         trace=files.trace(STUDY),

@@ -1,4 +1,4 @@
-"""The study, read once from the configuration, and what all rules share."""
+"""The study, read once from the configuration, and the common values of all rules."""
 
 import gc
 import os
@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE / "scripts"))
 # Jobs, and what they start, read and write text as UTF-8 whatever the locale.
 os.environ.update(PYTHONUTF8="1")
 
-# In a file, what the workflow prints stands in the order of time among what its jobs print.
+# In a log file, lines of the workflow and of its jobs are in the order of time.
 sys.stdout.reconfigure(line_buffering=True)
 
 # Snakemake and torch ask for the name of the user, which a user id of a container may lack.
@@ -34,13 +34,13 @@ from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
-# Snakemake asks the same anew for each job of a rule, a fifth of the time of a large plan.
+# Snakemake calls these functions again for each job, a fifth of the time of a large plan.
 snakemake_cache.cache_functions(sys.modules)
 
-# The jobs of a plan stay: looking for garbage among them is an eighth of what a large one takes.
+# The jobs of a plan remain: garbage collection would take an eighth of the time of a large plan.
 gc.set_threshold(100_000)
 
-# What is compared is no part of a study: no job of a study knows of it.
+# The compared results are no part of a study: its jobs do not depend on them.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
 DEFAULTS = HERE / "config" / "config.yaml"
@@ -48,7 +48,7 @@ CONFIGURATION = config_files.merged(
     load_configfile(str(DEFAULTS)), {key: config[key] for key in config if key not in ASKED}
 )
 
-# Where jobs have nodes of their own, or this is a job on one, a server may have what is there.
+# If jobs have nodes of their own, or this is a job on a node, servers may use the node's cores.
 IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
 
 try:
@@ -91,8 +91,8 @@ for slot in slots.slots(STUDY):
 
 
 def of_cells(value):
-    """A value of each cell as Snakemake takes it: a constant where all have the same, since asking a
-    function costs something for each job."""
+    """Return a value of each cell for Snakemake: a constant if all cells have the same value, since
+    a function call for each job takes time."""
     values = set(map(value, CELLS))
     return values.pop() if len(values) == 1 else lambda w: value(STUDY.cells[w.cell])
 
@@ -105,23 +105,23 @@ SLOTS = {
 
 
 def urgency(model):
-    """The lightest networks of a survey come first, so that most of it is soon there."""
+    """Return the priority of a model's jobs: the lightest networks of a survey come first."""
     return STUDY.urgency(model)
 
 
 def of_models(value):
-    """As `of_cells`, of models."""
+    """Return a value of each model, as `of_cells` does."""
     values = set(map(value, STUDY.models))
     return values.pop() if len(values) == 1 else lambda w: value(w.model)
 
 
 def most_minutes(cell):
-    from perseus.measurement import measure  # which takes a while to import
+    from perseus.measurement import measure  # a slow import
 
     return measure.most_minutes(MEASURE_TASKS.task(cell))
 
 
-# A scheduler ends a job after the time that it asked for. On this machine nobody does.
+# A scheduler ends a job after its requested time; without a scheduler there is no limit.
 TIME = {}
 if workflow.is_main_process and not IS_ON_THIS_MACHINE:
     TIME = {"runtime": lambda w: most_minutes(w.cell)}
@@ -154,13 +154,13 @@ def model_of(scenario, tenant):
 
 
 def measured_of_figure(figure):
-    """Where it shows more than tables have."""
+    """Return the lists of measured cells, if the figure reads raw results."""
     facts = FIGURES[figure]
     return files.measured(STUDY, facts.kind) if facts.reads_raw else []
 
 
 def any_of(names):
-    """A pattern of these names, and of nothing where there are none."""
+    """Return a pattern for these names; without names, it matches nothing."""
     each = sorted(set(map(re.escape, names)))
     return rf"(?:{'|'.join(each)})" if each else "(?!)"
 

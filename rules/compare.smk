@@ -7,8 +7,8 @@ steps:    read both, pair what both measured, judge each difference against the 
 snakemake compare --config base=results/default new=default.tar.gz [out=folder]
 """
 
-# What is compared is not declared as input: a rule would be found that makes it. Digests of what is
-# read stand in the task instead.
+# The compared results are no inputs of the rule, since Snakemake would find rules that make them.
+# The task has digests of the files instead.
 COMPARED = None
 if ASKED:
     from perseus.results.compare.asked import CompareError, compare_task
@@ -19,12 +19,12 @@ if ASKED:
         raise WorkflowError(str(error)) from None
 
 COMPARISON = COMPARED.out if COMPARED else "results/compare/base-new"
-# Without them, Snakemake says that this file is missing.
+# Without arguments, Snakemake says that this file is missing.
 MISSING = "name what to compare: --config base=results/default new=default.tar.gz"
 
 
 rule compare:
-    """What got better, worse, or neither."""
+    """The differences between two results: better, worse, or not shown by the data."""
     input:
         [] if COMPARED else MISSING,
     output:
@@ -53,7 +53,7 @@ if COMPARED:
 
 
 rule compare_gate:
-    """The same; and the run fails if something got worse. What was written stays."""
+    """The same; the run fails if a value got worse. The outputs remain."""
     input:
         table=rules.compare.output.table,
         summary=rules.compare.output.summary,

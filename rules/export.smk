@@ -12,7 +12,7 @@ from perseus.models.external_data import external_files
 
 
 rule export:
-    """A model as ONNX, the answers that torch gave, and how close ONNX Runtime comes to them."""
+    """A model as ONNX, torch's answers, and the relative error of ONNX Runtime."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
@@ -41,8 +41,8 @@ rule export:
 
 
 rule export_network:
-    """A network of timm, a detector or a segmenter as ONNX, its answers, and how close they are to
-    torch's."""
+    """A network of timm, a detector or a segmenter as ONNX, torch's answers, and the relative error
+    of ONNX Runtime."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         inputs=lambda w: files.samples(STUDY, w.model),
@@ -72,7 +72,7 @@ rule export_network:
 
 
 rule own_onnx:
-    """A user's ONNX file as exported ones are, its own answers, and how close the copy comes."""
+    """A user's ONNX file in the form of exported ones, its answers, and the copy's error."""
     input:
         model=lambda w: STUDY.models[w.model].onnx,
         data=lambda w: external_files(Path(STUDY.models[w.model].onnx)),
@@ -103,8 +103,8 @@ rule own_onnx:
 
 
 rule convert:
-    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch; or why
-    there is none: what cannot be converted ends settings of a grid, not the run."""
+    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch. If the
+    conversion fails, the file has the reason, which ends settings of a grid, not the run."""
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",
@@ -156,7 +156,7 @@ rule export_program:
 
 
 rule pictures:
-    """Pictures as files, what a model wants of them, and the answers that torch gave."""
+    """Images as files, the preprocessing of a model, and torch's answers."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],

@@ -7,7 +7,7 @@ steps:    read, draw, write
 
 
 rule figure:
-    """One figure, as SVG for print and PNG for the screen, and what it shows as CSV."""
+    """One figure, as SVG for print and PNG for the screen, and its data as CSV."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         measured=lambda w: measured_of_figure(w.figure),

@@ -16,7 +16,7 @@ rule measure:
     input:
         unpack(lambda w: files.cell_inputs(STUDY, STUDY.cells[w.cell])),
     output:
-        # One output: what Snakemake does for each of a file is most of planning a large study.
+        # One output: Snakemake's work for each file is most of the planning of a large study.
         directory(f"{RESULTS}/raw/{{cell}}"),
     log:
         f"{LOGS}/measure/{{cell}}.log",
@@ -39,7 +39,7 @@ rule measure:
 
 
 rule repeats:
-    """The records of all repeats of a dedicated peak, in one file that shared cells rest on."""
+    """The records of all repeats of a dedicated peak, in one file: an input of shared cells."""
     input:
         lambda w: files.raw(STUDY, STUDY.repeats_of(w.repeated)),
     output:
@@ -58,8 +58,8 @@ rule repeats:
 
 
 rule measured:
-    """Which cells of one kind were measured, and what they found: what all cells rest on has these
-    lists as its input, for the same reason."""
+    """The list of measured cells of one kind, with hashes of their records. Outputs that depend on
+    all cells have these lists as inputs, for the same reason."""
     input:
         lambda w: files.raw_of_kind(STUDY, w.kind),
     output:

@@ -7,7 +7,7 @@ steps:    pack; requests, samples of the monitor and logs of servers stay here
 
 
 rule pack:
-    """One file, the same for the same results."""
+    """One archive, which is the same for the same results."""
     input:
         f"{RESULTS}/report.html",
         TABLE_FILES,

@@ -1,4 +1,4 @@
-"""Predictions: what tenants can share, as what each of them did alone predicts it.
+"""Predictions: sharing ratios of mixes, predicted from measurements of each tenant alone.
 
 inputs:   the raw results of all cells that searched, the records of exports
 outputs:  results/<study>/tables/{predictions,prediction_errors}.{parquet,csv}
@@ -7,7 +7,7 @@ steps:    simulate each mix, measured or not; find how far each way to predict i
 
 
 rule predictions:
-    """The tables of predictions: a change of prices does not make them again."""
+    """The tables of predictions, which do not depend on prices."""
     input:
         measured=files.measured(STUDY, "peak"),
         checks=files.all_checks(STUDY),

@@ -7,7 +7,7 @@ steps:    state the conclusions with their uncertainty, then the evidence, the h
 
 
 rule report:
-    """One HTML file that can be mailed: figures are inside."""
+    """One HTML file with all figures inside, so that it can be sent by mail."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         checked=files.checked_tables(STUDY),

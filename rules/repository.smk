@@ -10,7 +10,7 @@ steps:    write each configuration as Triton's protobuf message, copy model and 
 
 
 rule repository:
-    """All that a scenario's server loads. Snakemake empties the folder before it is made again."""
+    """All models of a scenario's server. Snakemake empties the folder before it makes it again."""
     input:
         unpack(lambda w: files.repository_inputs(STUDY, STUDY.scenarios[w.scenario])),
     output:

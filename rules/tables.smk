@@ -8,7 +8,7 @@ steps:    peaks with intervals over repeats, tenants at the certified point, cos
 
 
 rule tables:
-    """The tables of the study; prices enter here."""
+    """The tables of the study, with prices."""
     input:
         measured=files.measured(STUDY),
         ceilings=files.ceilings(STUDY),
@@ -33,7 +33,7 @@ rule tables:
 
 
 rule check_tables:
-    """What must hold of the tables does; the report is made of no others."""
+    """The check of the tables against their rules, which the report requires."""
     input:
         TABLE_FILES,
     output:

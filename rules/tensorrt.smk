@@ -7,7 +7,7 @@ steps:    build with trtexec for the tenant's batch sizes, record version, GPU, 
 
 
 rule tensorrt:
-    """The plan of one tenant. It uses the GPU, so nothing is measured meanwhile."""
+    """The plan of one tenant. It uses the GPU, so no measurement runs meanwhile."""
     input:
         model=lambda w: files.onnx(STUDY, f"{w.server}.{w.tenant}", w.tenant),
         check=lambda w: files.check(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),

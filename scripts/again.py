@@ -1,4 +1,4 @@
-"""Measure again what a temporary failure ended, and what depends on it: make again.
+"""Measure cells with a temporary failure again, and cells that depend on them: make again.
 
 python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 """
@@ -47,7 +47,7 @@ except ConfigError as error:
 records = map(Path, files.records(study, study.cells.values()))
 again = outputs_to_repeat(records, map(Path, files.ceilings(study)))
 if not again:
-    print(f"Study {study.name!r}: no cell has trouble that may pass.")
+    print(f"Study {study.name!r}: no cell has a temporary failure.")
     sys.exit()
 configfiles = ["--configfile", *asked.configfile] if asked.configfile else []
 command = ["snakemake", "--cores", asked.cores, "all", *configfiles]

@@ -1,4 +1,4 @@
-"""Check the tables of a study: each on its own, and what holds between them."""
+"""Check the tables of a study: each by itself, and the rules between tables."""
 
 from pathlib import Path
 

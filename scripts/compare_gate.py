@@ -1,4 +1,4 @@
-"""Fail if a comparison says that something got worse."""
+"""Fail if a value of a comparison got worse."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Convert an exported CNN to another precision and measure what that changes."""
+"""Convert an exported CNN to another precision and measure the change of its answers."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def conversion() -> dict[str, Any]:
-    """Of what was exported, if it was."""
+    """Convert the exported model, unless the export failed."""
     if reason := export_error(exported):
         raise ExportError(reason)
     reference = Path(snakemake.input.reference)

@@ -1,4 +1,4 @@
-"""Look at this machine before anything is installed: what Perseus needs, and how to get it.
+"""Check this machine before the installation: what Perseus needs, and how to get it.
 
 python3 scripts/doctor.py
 
@@ -22,12 +22,12 @@ OLDEST, NEWEST = (3, 11), (3, 13)
 """Versions of Python for which Triton's server has a stub and all packages have wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
-"""The least that the default study needs."""
+"""Minimum for the default study."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing, and how to get it if it is missing, or what to mind."""
+    """The result of one check, and how to get what is missing, or a warning."""
 
     name: str
     found: str
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def look() -> Iterator[Finding]:
-    """Every finding about this machine."""
+    """Yield all findings about this machine."""
     yield python(sys.version_info[:2], bool(shutil.which("uv")))
     yield libpython(_library_folders())
     yield virtual_environments()
@@ -95,7 +95,7 @@ def cores(count: int, hyper_threads: str | None) -> Finding:
 
 
 def enough(name: str, gib: float, least_gib: float, advice: str) -> Finding:
-    """Of something that is counted in GiB."""
+    """Return the finding on an amount in GiB."""
     shown = f"{gib:.1f} GiB free"
     if gib >= least_gib:
         return Finding(name, shown)

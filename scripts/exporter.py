@@ -1,4 +1,4 @@
-"""Export the progress of what is measured in this folder to Prometheus: docs/how-to/monitoring.md.
+"""Export the progress of the measurements in this folder to Prometheus: docs/how-to/monitoring.md.
 
 python scripts/exporter.py [--port 9877]
 """

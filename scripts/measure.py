@@ -15,12 +15,12 @@ task = MeasureTask.model_validate(snakemake.params.task)
 
 
 def files(what: str) -> list[Path]:
-    """Of that input; none where the cell has no such."""
+    """Return the files of that input; none if the cell does not have it."""
     return [Path(path) for path in snakemake.input.get(what, [])]
 
 
 def records(what: str) -> list[Path]:
-    """Of cells, or of all repeats of some."""
+    """Return the records of cells, or of all repeats of cells."""
     return [arrived(path / RECORD) if path.is_dir() else path for path in files(what)]
 
 

@@ -1,4 +1,4 @@
-"""Take a user's own ONNX file and prove that it is served as it is."""
+"""Prepare a user's own ONNX file and check that its answers stay the same."""
 
 from pathlib import Path
 

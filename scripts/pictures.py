@@ -1,4 +1,4 @@
-"""Ask one CNN about pictures, for tenants that are sent them."""
+"""Compute the answers of one CNN to images, for tenants whose requests are image files."""
 
 from pathlib import Path
 

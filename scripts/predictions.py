@@ -1,4 +1,4 @@
-"""Predict what tenants of a study can share, as tables, each as Parquet and as CSV."""
+"""Predict sharing ratios of a study's tenants, as tables in Parquet and CSV."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `pack.py` tells `run.py`, which finds it as study.json."""
+"""The tasks in study.json, which `pack.py` writes and `run.py` reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Job(Part):
     files: tuple[str, ...]
 
     def carried(self, folder: Path) -> dict[str, Path]:
-        """Where each file lies below `folder`, that of the archive."""
+        """Return the path of each file below `folder`, the archive's."""
         return {
             name: folder / "files" / str(i) / Path(name).name for i, name in enumerate(self.files)
         }

@@ -78,7 +78,7 @@ def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Pat
 
 
 def job_of(study: Study) -> Job:
-    """All that the other machine must know: the tasks that Snakemake's jobs would have."""
+    """Return all data for the other machine: the tasks of Snakemake's jobs."""
     runtimes = {server.runtime for server in study.servers.values()}
     launchers = {server.launcher for server in study.servers.values()}
     if runtimes != {"pytorch"} or launchers != {"embedded"}:

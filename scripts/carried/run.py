@@ -32,7 +32,7 @@ sys.path[:0] = [str(HERE), str(HERE / "scripts")]
 
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 SPARE_S = 30.0  # for the tables and the archive
-MIN_CELL_S = 20.0  # a cell that has less time is not begun
+MIN_CELL_S = 20.0  # least remaining time to start a cell
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def read_job(path: Path) -> Job:
-    """Ends with one sentence on a machine that lacks what reading it takes."""
+    """Read the tasks; end with one sentence if a package for it is missing."""
     try:
         from job import Job
     except ImportError as error:
@@ -58,7 +58,7 @@ def read_job(path: Path) -> Job:
 
 
 def run(job: Job, results: Path, end_s: float) -> None:
-    """Everything, until `end_s` of the monotonic clock; exit code 1 where no cell was measured."""
+    """Run all steps until `end_s` of the monotonic clock; exit code 1 if no cell was measured."""
     from perseus.host import starter
 
     results.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def run(job: Job, results: Path, end_s: float) -> None:
 
 
 def require(job: Job) -> None:
-    """Ends with one sentence on a machine that cannot run the study."""
+    """End with one sentence if this machine cannot run the study."""
     from perseus.host import gpu
     from perseus.serving import triton_wheel
     from perseus.serving.failures import ServerError
@@ -111,7 +111,7 @@ def require(job: Job) -> None:
 
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
-    """The program of a model, torch's answers, and its place in every repository."""
+    """Export the program of a model and torch's answers, and write them into every repository."""
     from perseus.models.repository import write_tenant
     from perseus.models.torch_export import export_program, write_reference
 
@@ -126,7 +126,7 @@ def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
-    """Measure a cell in a process of its own; whether it has a record."""
+    """Measure a cell in a process of its own; return whether it has a record."""
     left_s = end_s - time.monotonic()
     if left_s < MIN_CELL_S:
         return False
@@ -148,7 +148,7 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a cell, which ends its server, in order if it can."""
+    """End a cell, which ends its server, by a signal first."""
     process.terminate()
     try:
         process.wait(SPARE_S / 2)
@@ -158,7 +158,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def measure_cell(job: Job, name: str, results: Path) -> None:
-    """What the rule `measure` does."""
+    """Measure a cell, as the rule `measure` does."""
     from perseus.host import starter
     from perseus.measurement.cell import Inputs, Outputs
     from perseus.measurement.measure import FAILURES, measure
@@ -196,7 +196,7 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
 
 
 def summarise(job: Job, results: Path, missed: list[str]) -> None:
-    """summary.json, the tables and the archive of everything else."""
+    """Write summary.json, the tables and the archive of all other files."""
     from perseus.host.files import write_json
     from perseus.host.parquet import write
     from perseus.results import tables
