@@ -54,8 +54,8 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
         size_bytes += (source.parent / location).stat().st_size
     if size_bytes > MAX_BYTES:
         raise ExportError(
-            f"{source} has {size_bytes / 1e9:.3g} GB with the weights in other files, and at most"
-            f" {MAX_BYTES / 1e9:.3g} GB can be served"
+            f"{source} has {size_bytes / 1e9:.1f} GB with the weights in other files, and at most"
+            f" {MAX_BYTES / 1e9:.1f} GB can be served"
         )
 
 

@@ -110,7 +110,7 @@ def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[Replay
     missed = f"{1 - seen.exceedance:.1%} within {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
     others, used = other_load(seen)
-    sends = f"{1 - late_from_send:.2%} counted from their actual send times, which were late"
+    sends = f"{1 - late_from_send:.1%} counted from their actual send times, which were late"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
         (invalid, ReplayVerdict.CLIENT_LIMITED, seen.reason),

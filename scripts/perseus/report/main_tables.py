@@ -37,7 +37,7 @@ from perseus.results.tables import module_of as table_module
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
 
 NO_DAY = (
-    "The date of some prices is unknown: a source may name the version of its catalogue instead."
+    "The date of some prices is not known: a source may name the version of its catalogue instead."
     " To state the date of your own prices, set costs.prices and costs.priced_on."
 )
 

@@ -79,11 +79,11 @@ def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
     name = PurePosixPath(member.name)
     # The size of a sparse file is a claim in its header, independent of the data in the archive.
     if not member.isreg() or member.issparse():
-        raise ArchiveError(f"its member {member.name} is not a regular file")
+        raise ArchiveError(f"its member {member.name!r} is not a regular file")
     if name.is_absolute() or ".." in name.parts or "\\" in member.name:
         raise ArchiveError(f"its member {member.name!r} would leave the folder")
     if member.name in names:
-        raise ArchiveError(f"it has the member {member.name} twice")
+        raise ArchiveError(f"it has the member {member.name!r} twice")
 
 
 class _Bounded(io.RawIOBase):

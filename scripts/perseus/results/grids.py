@@ -193,4 +193,4 @@ def _broken(value: float, key: str, most: float) -> str:
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"
-    return f"{key} {found}, and the bound is {most}"
+    return f"{key} {found}, and the bound is {most:g}"

@@ -63,7 +63,7 @@ def read_served_model(
             )
         config, versions = control.config(wanted.name), control.versions(wanted.name)
         cached = [
-            f"{name} has a response_cache, which answers instead of the model: set response_cache"
+            f"{name!r} has a response_cache, which answers instead of the model: set response_cache"
             f" {{ enable: false }} in its config.pbtxt, and load it again"
             for name in cached_models(control.config, config)
         ]

@@ -61,4 +61,4 @@ def test_a_study_without_pictures_has_nothing_to_draw():
     frames = {name: table.to_pandas() for name, table in made.items()}
     assert data_of("preprocessing", FigureData(frames)).empty
     drawn = figure_of("preprocessing", FigureData(frames))
-    assert "no pictures" in drawn.axes[0].texts[0].get_text()
+    assert "no images" in drawn.axes[0].texts[0].get_text()

@@ -39,7 +39,7 @@ SOLVED = [
         "status",
         TEXT,
         "",
-        f"how the solver ended: optimal, within the required gap ({GAP:%}), or by the time limit;"
+        f"how the solver ended: optimal, within the required gap ({GAP:.2%}), or by the time limit;"
         " empty without a fleet",
         choices=("", *STATUSES),
     ),

@@ -22,7 +22,7 @@ TITLE = "What is the cheapest at which demand"
 NOTE = (
     f"The cheapest whole servers over the demand, at on-demand prices. The table looks at {STEPS}"
     f" demands in equal ratios, up to what fills {MAX_SERVERS} dedicated servers. The lowest is"
-    f" one request a second, or {MIN_SERVERS:g} of what fills a dedicated server if that is less."
+    f" one request a second, or {MIN_SERVERS:.0%} of what fills a dedicated server if that is less."
     " Shared servers are named if they are cheaper at the lower limits, at the estimates, and in"
     " at least half of the random draws between them. Saving: lowest and highest, against the"
     " cheapest dedicated servers for the same demand. P(saving > 0): the lowest in the range."

@@ -120,7 +120,7 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
     if not found((folder / model.weights).is_file):
         yield (
             at,
-            f"there is no file {model.weights} (give a state_dict file, 'random', 'DEFAULT' or a"
+            f"there is no file {model.weights!r} (give a state_dict file, 'random', 'DEFAULT' or a"
             " torchvision weights name such as IMAGENET1K_V1)",
         )
 
