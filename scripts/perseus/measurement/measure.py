@@ -68,7 +68,8 @@ STARTS_MINUTES: Final = 30
 """Minutes for everything except load: pulling an image, starting servers, checking answers."""
 
 MIN_MINUTES: Final = 240
-"""Factor on the usual time of load; a search of a slow model may take longer."""
+"""Least time of a job. The estimate holds for usual rates; a search of a slow model may take
+longer."""
 
 
 def most_minutes(task: MeasureTask) -> int:

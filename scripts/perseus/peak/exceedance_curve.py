@@ -15,7 +15,7 @@ MORE_RUNS = 6
 error."""
 
 COARSE = 8
-"""Share of the requests that suffices to find the limit roughly."""
+"""Divisor of the number of requests for a first, rough search of the limit."""
 
 Logit = Callable[[float, int, int], float]
 """(scale, requests, run) -> logit of the share of late requests in a run of this length."""

@@ -23,7 +23,8 @@ OPEN = 0.15
 that end: the density of a normal distribution at the ends of its 95 % interval."""
 
 BEYOND = 5 * REACH
-"""Factor by which the range is then extended; the prior falls by a factor of e for each REACH."""
+"""Distance by which the range is then extended, as a logarithm; the prior falls by a factor of e
+for each REACH."""
 
 POINTS, SLOPES = 300, 15
 """Points of the grids of log(limit) and of the slope."""

@@ -18,7 +18,7 @@ from perseus.report.numbers import bounds, percent, significant
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
 MAX_WORDS: Final = 20
-"""Number of words: parts between spaces with a letter or a digit."""
+"""Largest number of words: parts between spaces with a letter or a digit."""
 
 BRACKETS: Final = re.compile(r" \([^)]*\)")
 

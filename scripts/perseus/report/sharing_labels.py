@@ -13,8 +13,8 @@ from perseus.report.style import MM, is_known
 from perseus.study.tasks.figure import FigureTask
 
 COLUMN_PT, COLUMNS_SHARE = 11.0, 0.35
-"""Largest width of all columns together, as a share of the figure's width, and largest width of
-one column and of its largest mark."""
+"""Largest width of one column and of its largest mark, and of all columns together as a share of
+the figure's width."""
 GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 

@@ -73,14 +73,14 @@ def run(engine: Engine, path: str, of: Container) -> list[str]:
         path,
         "run",
         "--rm",
-        "--pull=never",  # the memory is measured, and limited, by the host
+        "--pull=never",  # an earlier step pulls, with a message and a time limit
         f"--name={of.name}",
         "--network=host",  # all addresses of the server are on the loopback
         f"--cpuset-cpus={','.join(map(str, of.cores))}",
         f"--shm-size={_SHM_SIZE}",
         f"--stop-timeout={STOP_S}",
         *engine.user_options(),
-        f"--user={os.getuid()}:{os.getgid()}",  # may read the repository, and be visible to ps
+        f"--user={os.getuid()}:{os.getgid()}",  # can read the repository, and inspect the server
         "--cap-drop=all",
         "--security-opt=no-new-privileges",
         "--security-opt=label=disable",  # SELinux: the mounts keep their labels

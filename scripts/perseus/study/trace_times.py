@@ -39,8 +39,8 @@ LATEST_S: Final = 1e11
 """Largest number of seconds since 1970, in the year 5138; larger numbers have another unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""Largest step back that is a change of the clock: clocks are put back by an hour, before 4
-o'clock. A log with smaller steps back has unsorted lines."""
+"""Clocks are put back by an hour, before 4 o'clock. Smaller steps back, of up to DISORDER_S,
+mean that the lines of a log are not sorted."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 

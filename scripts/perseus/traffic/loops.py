@@ -18,7 +18,7 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import Transport
 
 MAX_RPS = 50_000
-"""Largest number of requests in flight in a closed loop: more than one process can send."""
+"""Largest rate of a closed loop: more than one process can send."""
 DOZE_NS = 50_000_000  # between two checks whether the window ends
 FIRST_BACK_OFF_NS: Final = 10_000_000
 LONGEST_BACK_OFF_NS: Final = 1_000_000_000

@@ -91,7 +91,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
     """Start a server. Raises ServerError, ClientError or RouteError if it fails."""
     task = cell.task
-    assert cell.inputs.repository is not None  # a predicted or blocked cell requests no starts
+    assert cell.inputs.repository is not None  # a study of served models has no starts
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]
     if page_cache == "cold":
         evict(files)

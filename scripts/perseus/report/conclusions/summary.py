@@ -98,7 +98,7 @@ MANY: Final[Mapping[str, Question]] = {
         "conclusions on the cost of networks",
         {"perhaps": "on predictions", "unclear": "with a front", "unknown": "not known"},
     ),
-    "soak": Question("soaks", TROUBLE | {"unclear": "unknown"}),
+    "soak": Question("soaks", TROUBLE | {"unclear": "too close to tell"}),
     "background": Question(
         "scenarios with tenants at fixed rates",
         {

@@ -13,7 +13,7 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""Largest number of requests in flight: more than one process can send."""
+"""Largest rate of a tenant: more than one process can send."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
