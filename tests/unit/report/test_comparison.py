@@ -210,6 +210,32 @@ def test_hosts_versions_settings_and_prices_that_differ_are_listed(sources):
     assert changes(base, replace(base, records=())) == []
 
 
+def test_new_versions_of_models_are_listed(sources):
+    base = replace(
+        sources["base"],
+        checks={
+            "own": {"sha256": "0123456789abcdef"},
+            "built": {
+                "architecture": "resnet18",
+                "weights": "random",
+                "seed": 1,
+                "sha256": "1" * 64,
+            },
+            "failed": {"export_error": "it has no classifier"},
+        },
+    )
+    checks = {**base.checks, "own": {"sha256": "fedcba9876543210"}}
+    checks["built"] = {**checks["built"], "weights": "tuned.pt"}
+    assert changes(base, replace(base, checks=checks)) == [
+        ("network of own", "file 0123456789ab", "file fedcba987654"),
+        (
+            "network of built",
+            "architecture resnet18, weights random, seed 1, file 111111111111",
+            "architecture resnet18, weights tuned.pt, seed 1, file 111111111111",
+        ),
+    ]
+
+
 @pytest.mark.parametrize("name", ["slower", "failed", "dear"])
 def test_all_files_are_written_and_the_figure_is_the_same_each_time(found, name, tmp_path):
     for folder in ("a", "b"):

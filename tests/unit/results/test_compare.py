@@ -385,13 +385,7 @@ def test_the_mix_of_a_demand_is_the_same_whatever_the_dedicated_peaks_were(tmp_p
     )
 
 
-def test_other_weights_are_not_comparable(tmp_path):
-    base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
-    found = reasons(tmp_path, base, synthetic.records(TRUTH, 2, [(1, 1)], ()), weights="tuned.pt")
-    assert all(why.startswith("other weights of models: ") for why in found.values())
-
-
-def test_the_same_weights_in_another_file_are_another_model_unless_versions_differ(tmp_path):
+def test_a_new_version_of_a_model_is_comparable_if_it_has_the_same_inputs(tmp_path):
     made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     sources = [written(tmp_path, made, name) for name in ("base", "new")]
 
@@ -401,8 +395,7 @@ def test_the_same_weights_in_another_file_are_another_model_unless_versions_diff
         return {each.pair.why_not for each in found.judged if each.pair.metric == PEAK}
 
     assert checked() == {""}
-    assert all("other weights" in why for why in checked(sha256="another"))
-    assert checked(sha256="another", versions={"torch": "3"}) == {""}
+    assert checked(sha256="another", weights="tuned.pt") == {""}
     assert all("other inputs" in why for why in checked(inputs=[{"dims": [3, 64, 64]}]))
 
 

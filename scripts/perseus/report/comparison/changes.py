@@ -26,6 +26,7 @@ def changes(base: Source, new: Source) -> list[Change]:
     return [
         *hosts.changes(base.records, new.records),
         *dict.fromkeys(_settings_changed(base, new)),
+        *_differences(_networks(base.checks), _networks(new.checks)),
         *_differences(_prices(base.tables["costs"]), _prices(new.tables["costs"])),
     ]
 
@@ -61,6 +62,17 @@ def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
             yield from _flat(part, f"{above}{key}.")
         else:
             yield f"{above}{key}", "none" if part is None else str(part)
+
+
+def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The network of each exported model: how it was built, and the start of its file's hash."""
+    built = ("architecture", "weights", "seed")
+    found = {}
+    for model, check in checks.items():
+        if "sha256" in check:
+            facts = [f"{key} {check[key]}" for key in built if key in check]
+            found[f"network of {model}"] = ", ".join([*facts, f"file {check['sha256'][:12]}"])
+    return found
 
 
 def _prices(costs: pd.DataFrame) -> dict[str, str]:

@@ -29,17 +29,14 @@ from perseus.results.repeats import (
 LineKey = tuple[str, str, str]
 """Key by which load lines are paired: scenario (server and tenants), load line and preset."""
 
-Fact = tuple[str, str]
-"""The name of a setting, and a condition. Two settings are compared only if their conditions are
-equal."""
-
 
 @dataclass(frozen=True)
 class ComparedLine:
     """One load line: its rows of the tables `peaks`, `tenants` and `costs`.
 
     `peak` has the draws of its repeats, `alone` the dedicated peaks of its tenants. Without
-    records, `peak` is None. Two lines are comparable if their `facts` are equal.
+    records, `peak` is None. Two lines are comparable if their `facts` are equal; a key of `facts`
+    is the text for a difference.
     """
 
     row: Mapping[Any, Any]
@@ -47,7 +44,7 @@ class ComparedLine:
     costs: pd.DataFrame
     peak: RepeatedPeak | None
     alone: Alone
-    facts: Mapping[Fact, str]
+    facts: Mapping[str, str]
 
     @property
     def key(self) -> LineKey:
@@ -159,39 +156,33 @@ def _of_line(frame: pd.DataFrame, scenario: str, load_line: str) -> pd.DataFrame
 
 def _facts(
     row: pd.Series, tenants: pd.DataFrame, peak: RepeatedPeak | None, source: Source
-) -> Iterator[tuple[Fact, str]]:
+) -> Iterator[tuple[str, str]]:
     each = tenants.groupby("tenant", sort=False).first().reset_index().to_dict("records")
-    yield ("another mix", ""), str(row["mix"])
-    yield ("other models", ""), ", ".join(f"{t['tenant']}: {t['model']}" for t in each)
+    yield "another mix", str(row["mix"])
+    yield "other models", ", ".join(f"{t['tenant']}: {t['model']}" for t in each)
     yield (
-        ("another SLA", ""),
+        "another SLA",
         ", ".join(f"p{t['sla_percentile']:g} <= {t['sla_ms']:g} ms" for t in each),
     )
     # Without a start of the server, the sizes are unknown.
     if all(pd.notna(t["request_bytes"]) for t in each):
-        yield ("another input", ""), ", ".join(_input(t) for t in each)
+        yield "another input", ", ".join(_input(t) for t in each)
     preprocessed = (f"{t['tenant']}: {t['preprocessing'] or 'none'}" for t in each)
-    yield ("other preprocessing", ""), ", ".join(preprocessed)
+    yield "other preprocessing", ", ".join(preprocessed)
     checks = [source.checks[t["model"]] for t in each if t["model"] in source.checks]
     if len(checks) == len(each):
         inputs = [[*_sizes(check), check.get("images")] for check in checks]
-        yield ("other inputs of models", ""), str(inputs)
-        named = ("architecture", "weights", "seed", "source_sha256")
-        yield ("other weights of models", ""), str([_told(check, *named) for check in checks])
-        # Different versions export the same weights into different files.
-        versions = str([check.get("versions") for check in checks])
-        hashes = [str(check.get("sha256"))[:12] for check in checks]
-        yield ("other weights of models", versions), ", ".join(hashes)
+        yield "other inputs of models", str(inputs)
     if peak is not None:
         task = peak.task
         sizes = ", ".join(str(tenant.request_batch_size) for tenant in task.tenants)
-        yield ("requests of another size", ""), sizes
+        yield "requests of another size", sizes
         arrivals = (
             task.arrivals.process,
             f"cv {task.arrivals.cv:g}",
             task.trace.file if task.trace else "",
         )
-        yield ("other arrivals", ""), ", ".join(filter(None, arrivals))
+        yield "other arrivals", ", ".join(filter(None, arrivals))
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
@@ -203,7 +194,3 @@ def _input(tenant: Mapping[Any, Any]) -> str:
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
     """Input sizes of a model; before version 1.1, its image size."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]
-
-
-def _told(check: Mapping[str, Any], *names: str) -> list[Any]:
-    return [check.get(name) for name in names]

@@ -140,7 +140,7 @@ def _what_differs(base: ComparedLine, new: ComparedLine) -> str:
     """The first setting that differs, with both values."""
     for fact, value in base.facts.items():
         if new.facts.get(fact, value) != value:
-            return f"{fact[0]}: {value} in base, {new.facts[fact]} in new"
+            return f"{fact}: {value} in base, {new.facts[fact]} in new"
     return ""
 
 
