@@ -109,7 +109,7 @@ def test_a_model_with_a_response_cache_is_refused(server, model):
         on(server, model)
     assert str(refused.value) == (
         f"{model!r} of the server at {server.grpc_address} cannot be measured: 'cached' has a"
-        " response_cache, which answers in place of the model: set response_cache { enable: false }"
+        " response_cache, which answers instead of the model: set response_cache { enable: false }"
         " in its config.pbtxt, and load it again"
     )
 

@@ -106,7 +106,7 @@ def test_a_mix_that_others_predict_needs_no_server(cell_of, searched):
     assert 0.9 < low / record["estimate_scale"] < 1 < high / record["estimate_scale"] < 1.1
     assert sum(record["weights"]) > 0 and record["certified_window"] == -1
     assert record["startup_s"] is None and cell.server_log.read_text()
-    assert "5 mixes" in record["reason"] and record["reason"] in cell.messages[-1]
+    assert "5 measured mixes" in record["reason"] and record["reason"] in cell.messages[-1]
 
 
 @pytest.mark.parametrize(

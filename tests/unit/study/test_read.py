@@ -530,7 +530,7 @@ def background(**keys):
             ),
             r"experiments\[0\]: background needs at least two tenants",
         ),
-        (shared(kind="replay"), r"process: is missing \(How requests come"),
+        (shared(kind="replay"), r"process: is missing \(Arrival process"),
         (
             shared(kind="replay", process="bursts"),
             r"process: 'bursts' is not known \(one of poisson, gamma, mmpp, trace\)",
