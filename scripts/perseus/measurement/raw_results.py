@@ -36,9 +36,9 @@ WINDOWS_SCHEMA = pa.schema(
             "attempt at the cell, counted from 1; record.json names the attempt that counts"),
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
         column("phase", TEXT, "",
-            "in a search: warm_up, bracket, bisect, near_limit, certify, probe, alone; in closed"
-            " loops: concurrency, aa; for pairs: slowdown; in replays: warm_up, shared, alone; at"
-            " fixed rates: soak"),
+            "in a search: warm_up, bracket, bisect, near_limit, certify, probe, alone;"
+            " in closed loops: concurrency, aa; for pairs: slowdown; in replays: warm_up, shared,"
+            " alone; at fixed rates: soak"),
         column("scale", REAL, "",
             "load factor s of the load line r(s) = base + s x direction; in a closed loop,"
             " requests in flight of each tenant"),
