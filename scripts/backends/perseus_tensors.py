@@ -1,8 +1,7 @@
-"""Tensors of Triton's from arrays of NumPy's, for backends that run in its Python stub.
+"""Requests and responses as NumPy arrays, for backends that run in Triton's Python stub.
 
 The stub finds this module beside `triton_python_backend_utils`. It was built against NumPy 1: with
-NumPy 2, its `Tensor(name, array)` and `as_numpy()` lose the values. DLPack keeps them. Backends
-read their inputs by `numpy.from_dlpack(tensor)`, and answer with `tensor(name, array)`.
+NumPy 2, its `Tensor(name, array)` and `as_numpy()` lose the values. DLPack keeps them.
 """
 
 import ctypes
@@ -25,3 +24,33 @@ def tensor(name: str, array: np.ndarray) -> Any:
     # which NumPy, about to destroy the capsule, takes for an error.
     ctypes.pythonapi.PyCapsule_SetDestructor(ctypes.py_object(capsule), None)
     return pb_utils.Tensor.from_dlpack(name, capsule)
+
+
+def inputs_of(request: Any, names: list[str]) -> dict[str, np.ndarray]:
+    """The inputs of a request by name, where they lie in shared memory."""
+    return {
+        name: np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name)) for name in names
+    }
+
+
+def joined(given: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The inputs of all requests as one batch; those of a single request unchanged."""
+    if len(given) == 1:
+        return given[0]
+    return {name: np.concatenate([each[name] for each in given]) for name in given[0]}
+
+
+def responses(given: list[dict[str, np.ndarray]], answers: dict[str, np.ndarray]) -> list[Any]:
+    """The response to each request: its rows of the answers; all of them for a single request."""
+    if len(given) == 1:
+        return [_response(answers)]
+    made, start = [], 0
+    for each in given:
+        end = start + len(next(iter(each.values())))
+        made.append(_response({name: rows[start:end] for name, rows in answers.items()}))
+        start = end
+    return made
+
+
+def _response(answers: dict[str, np.ndarray]) -> Any:
+    return pb_utils.InferenceResponse([tensor(*answer) for answer in answers.items()])

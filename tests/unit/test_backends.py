@@ -9,7 +9,7 @@ import pickle
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import onnxruntime
 import pytest
@@ -28,7 +28,8 @@ def backend(monkeypatch):
     utils = ModuleType("triton_python_backend_utils")
     utils.TritonModelException = TritonModelException
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)
-    monkeypatch.setitem(sys.modules, "perseus_tensors", SimpleNamespace(tensor=None))
+    monkeypatch.delitem(sys.modules, "perseus_tensors", raising=False)
+    monkeypatch.syspath_prepend(BACKENDS)
 
     def load(runtime):
         path = BACKENDS / runtime / "model.py"

@@ -9,10 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnxruntime
 import triton_python_backend_utils as pb_utils
-from perseus_tensors import tensor
+from perseus_tensors import inputs_of, joined, responses
 
 
 class TritonPythonModel:
@@ -34,44 +33,15 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         try:
-            given = [_tensors(request, self.inputs) for request in requests]
-            answers = self.session.run(self.outputs, _joined(given))
+            given = [inputs_of(request, self.inputs) for request in requests]
+            answers = self.session.run(self.outputs, joined(given))
         except Exception as failure:
             error = pb_utils.TritonError(f"onnxruntime: {failure}")
             return [pb_utils.InferenceResponse(error=error) for _ in requests]
-        return _responses(given, dict(zip(self.outputs, answers, strict=True)))
+        return responses(given, dict(zip(self.outputs, answers, strict=True)))
 
     def finalize(self) -> None:
         self.session = None
-
-
-def _tensors(request: Any, names: list[str]) -> dict[str, Any]:
-    return {
-        name: np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name)) for name in names
-    }
-
-
-def _joined(given: list[dict[str, Any]]) -> dict[str, Any]:
-    """The inputs of all requests as one batch; those of one as they are, batch or not."""
-    if len(given) == 1:
-        return given[0]
-    return {name: np.concatenate([each[name] for each in given]) for name in given[0]}
-
-
-def _responses(given: list[dict[str, Any]], answers: dict[str, Any]) -> list[Any]:
-    """To each request its rows, or where there is one, all."""
-    if len(given) == 1:
-        return [_response(answers)]
-    responses, start = [], 0
-    for each in given:
-        end = start + len(next(iter(each.values())))
-        responses.append(_response({name: rows[start:end] for name, rows in answers.items()}))
-        start = end
-    return responses
-
-
-def _response(answers: dict[str, Any]) -> Any:
-    return pb_utils.InferenceResponse([tensor(*answer) for answer in answers.items()])
 
 
 def _providers(args: dict[str, str]) -> list[Any]:

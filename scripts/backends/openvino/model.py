@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import openvino
 import triton_python_backend_utils as pb_utils
-from perseus_tensors import tensor
+from perseus_tensors import inputs_of, joined, responses
 
 
 class TritonPythonModel:
@@ -48,14 +48,16 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         try:
-            given = [_tensors(request, self.inputs) for request in requests]
-            results = self.request.infer(_joined(given), share_inputs=True, share_outputs=True)
+            given = [inputs_of(request, self.inputs) for request in requests]
+            batch = joined(given)  # lives as long as the views of it
+            views = {name: _writable(each) for name, each in batch.items()}
+            results = self.request.infer(views, share_inputs=True, share_outputs=True)
             answers = {name: results[i] for i, name in enumerate(self.outputs)}
         except Exception as failure:
             error = pb_utils.TritonError(f"openvino: {failure}")
             return [pb_utils.InferenceResponse(error=error) for _ in requests]
         # Triton copies what they view when the call returns, before another one overwrites it.
-        return _responses(given, answers)
+        return responses(given, answers)
 
     def finalize(self) -> None:
         self.told = None
@@ -78,37 +80,8 @@ def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
     return family, metric
 
 
-def _tensors(request: Any, names: list[str]) -> dict[str, Any]:
-    return {
-        name: np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name)) for name in names
-    }
-
-
-def _joined(given: list[dict[str, Any]]) -> dict[str, Any]:
-    """The inputs of all requests as one batch; those of one as they are, batch or not."""
-    if len(given) == 1:
-        return {name: _writable(each) for name, each in given[0].items()}
-    return {name: np.concatenate([each[name] for each in given]) for name in given[0]}
-
-
-def _responses(given: list[dict[str, Any]], answers: dict[str, Any]) -> list[Any]:
-    """To each request its rows, or where there is one, all."""
-    if len(given) == 1:
-        return [_response(answers)]
-    responses, start = [], 0
-    for each in given:
-        end = start + len(next(iter(each.values())))
-        responses.append(_response({name: rows[start:end] for name, rows in answers.items()}))
-        start = end
-    return responses
-
-
-def _response(answers: dict[str, Any]) -> Any:
-    return pb_utils.InferenceResponse([tensor(*answer) for answer in answers.items()])
-
-
 def _writable(array: np.ndarray) -> np.ndarray:
-    """The same memory, which lasts as long as the request. What came by DLPack NumPy takes for
-    read-only, and OpenVINO would copy that."""
+    """A writable view of the memory of an array, which must live longer. NumPy takes arrays from
+    DLPack for read-only, and OpenVINO would copy them."""
     memory: Any = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     return np.ndarray(array.shape, array.dtype, memory)

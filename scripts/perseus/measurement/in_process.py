@@ -83,9 +83,6 @@ class _Tensor:
     name: str
     values: Any
 
-    def as_numpy(self) -> Any:
-        return self.values
-
     def __dlpack__(self, **keys: Any) -> Any:
         return self.values.__dlpack__(**keys)
 
@@ -137,13 +134,18 @@ def _stub() -> ModuleType:
 def _backend(runtime: str) -> Any:
     """Load the model class of the runtime's backend."""
     sys.modules[STUB] = _stub()
-    tensors = sys.modules["perseus_tensors"] = ModuleType("perseus_tensors")
+    tensors = sys.modules["perseus_tensors"] = _loaded("perseus_tensors", "perseus_tensors.py")
     tensors.tensor = _Tensor  # type: ignore[attr-defined]
-    spec = importlib.util.spec_from_file_location("model", BACKENDS / runtime / "model.py")
+    return _loaded("model", f"{runtime}/model.py").TritonPythonModel()
+
+
+def _loaded(name: str, file: str) -> ModuleType:
+    """Load a module of the backends."""
+    spec = importlib.util.spec_from_file_location(name, BACKENDS / file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.TritonPythonModel()
+    return module
 
 
 def _spec(of: pb.ModelInput) -> TensorSpec:
