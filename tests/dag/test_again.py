@@ -54,14 +54,14 @@ def test_again_measures_these_and_what_depends_on_them(blocked, tmp_path):
         assert json.loads(record_of(workflow, cell).read_text())["outcome"] == "ok"
     assert record_of(workflow, MOBILENET).stat().st_mtime_ns == before
     assert "no answer" not in output and workflow.stale() == set()
-    assert "no cell has trouble" in workflow.script("scripts/again.py")
+    assert "no cell has a temporary failure" in workflow.script("scripts/again.py")
 
 
 def test_what_another_measurement_would_not_change_is_said_and_left(edited):
     ends(edited, MIX, "blocked", "not found: cpu1.resnet18.peak.r1 (infeasible)")
     output = edited.run("--cores", "2", "all")
     assert "1 of 3 cells have no answer:" in output and "--forcerun" not in output
-    assert "no cell has trouble" in edited.script("scripts/again.py")
+    assert "no cell has a temporary failure" in edited.script("scripts/again.py")
 
 
 def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_again(edited):
@@ -78,7 +78,7 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
     ]
     edited.script("scripts/again.py", "--cores", "2")
     assert "shapes" not in ceiling.read_text()
-    assert "no cell has trouble" in edited.script("scripts/again.py")
+    assert "no cell has a temporary failure" in edited.script("scripts/again.py")
 
 
 def test_what_to_do_names_the_file_that_configures_the_study(edited):

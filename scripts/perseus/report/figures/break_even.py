@@ -16,7 +16,7 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "Cost of the cheapest whole servers for each demand, planned with lower limits. Shaded:"
     " demands at which sharing is cheaper at the lower limits, at the estimates, and in at least"
-    " half of the random draws between them."
+    " half of the random draws of all limits."
 )
 ALSO = ("crossings",)
 

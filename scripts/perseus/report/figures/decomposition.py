@@ -26,7 +26,7 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Bars: mean latency at the certified rate, by part. Ticks: median latency of the same"
-    " request without load. The difference is what the load adds."
+    " request without load. The load adds the difference. Rows have different rates."
 )
 PARTS = {
     "compute_ms": "in the model",

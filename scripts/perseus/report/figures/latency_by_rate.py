@@ -25,7 +25,7 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each mark is one window. The latency should cross the line of the SLA near the estimated"
-    " limit, and stay below it left of the certified rate."
+    " limit, and stay below it up to the certified rate."
 )
 ALSO = ("peaks",)
 

@@ -195,7 +195,7 @@ function show(settings, shared, dedicated, enough, known) {
   cards.append(dedicated.why ? card("Dedicated servers", "impossible", dedicated.why) : card("Dedicated servers", ...cost(dedicated)));
   cards.append(...savingCard(shared, dedicated, known));
   const rows = loads(shared, settings);
-  if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "of the busiest model, at the lower limits"));
+  if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "of the planned limit, of the busiest model"));
   const tables = element("div", "", fleetTable("The cheapest servers", shared, settings));
   if (dedicated.counts && dedicated.usd > shared.usd) tables.append(fleetTable("Dedicated servers", dedicated, settings));
   tables.append(...sameMixTable(data.points, settings));
