@@ -233,8 +233,7 @@ class Record(BaseModel):
         default=(),
         description=(
             "doubts about the results, one sentence each: a phase in whose median window a tenant"
-            " answered more than 1.8 x `unbatched_limit_rps` (1.2 x, if repeated requests are also"
-            " answered 1.2 times as fast as unseen ones), a network that was computed in another"
+            " answered more than 1.2 x `unbatched_limit_rps`, a network that was computed in another"
             " precision than configured, a CPU quota that stopped the server, or a tenant with"
             " `deterministic: false`"
         ),
