@@ -233,9 +233,9 @@ class Record(BaseModel):
         default=(),
         description=(
             "doubts about the results, one sentence each: a phase in whose median window a tenant"
-            " answered more than 1.2 x `unbatched_limit_rps`, a network that was computed in another"
-            " precision than configured, a CPU quota that stopped the server, or a tenant with"
-            " `deterministic: false`"
+            " answered more than 1.2 x `unbatched_limit_rps`, a network that was computed in"
+            " another precision than configured, a CPU quota that stopped the server, or a tenant"
+            " with `deterministic: false`"
         ),
     )
     request_bytes: dict[str, Number] = Field(
