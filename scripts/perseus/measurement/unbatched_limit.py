@@ -19,7 +19,7 @@ from perseus.measurement.tenant_under_test import TenantUnderTest
 from perseus.serving.failures import ServerError
 from perseus.serving.model_control import Control
 from perseus.serving.running_server import RunningServer
-from perseus.serving.statistics import server_times
+from perseus.serving.statistics import tenant_times
 from perseus.traffic.client import ClientError, sequential_ms
 from perseus.traffic.requests import MS
 
@@ -63,13 +63,14 @@ def unseen_requests(
     unseen = tenant.unseen_batches()
     if not unseen:
         return UnseenRequests(None, None)
-    before = server_times(server, tenant.model)
+    before = tenant_times(server, tenant.model, ())
     try:
         with tenant.route_of(unseen) as route:
             latencies_ms = sequential_ms(route, len(unseen), UNSEEN_LIMIT_S)
     except ClientError:  # a model may refuse values other than the user's examples
         return UnseenRequests(None, None)
-    served = server_times(server, tenant.model).since(before)
+    after = tenant_times(server, tenant.model, ())
+    served = after.since(before) if after and before else None
     service_ms = float(latencies_ms.min()) - round_trip_ms
     if served is not None and served.requests > 0:
         service_ms = min(service_ms, served.busy_ns / served.requests / MS)
