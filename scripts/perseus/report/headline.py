@@ -117,9 +117,18 @@ def _over_demand(tables: Tables) -> Headline | None:
     certainty = _least([row["probability_of_saving"] for row in rows])
     where = "At some demands"
     if at_first:
-        where = f"Up to {significant(at_first[-1]['to_rps'])} requests/s in total"
+        where = f"Up to {significant(at_first[-1]['to_rps'])} requests/s {_split(asked)}"
     cost = f"shared servers cost {saving} less than dedicated ones{certainty}."
     return Headline("yes", f"{where}, {cost}")
+
+
+def _split(asked: Asked) -> str:
+    """The share of the first of two models in the requests, or no split of more models."""
+    parts = str(asked.stretches[0]["proportion"]).split(", ")
+    if len(parts) != 2:
+        return "in total"
+    name, share = parts[0].rsplit(" ", 1)
+    return f"({share.removesuffix('%')} % {name})"
 
 
 def _shared(asked: Asked) -> list[pd.Series]:

@@ -36,7 +36,7 @@ from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
     "frontier": "Beyond the dashed line, a shared server carries more than dedicated servers of the"
-    " same cost.",
+    " same cost. Mix 2 : 1: two parts of the first model's peak alone, one part of the second's.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen, the best first, each with its caption."""

@@ -67,12 +67,16 @@ HEADLINES = {
     ),
     "Buy 3 servers for $219 a month (97 % sure to suffice); dedicated servers alone cannot carry"
     " the demand.": (fleet(apart=NO_FLEET, together={"saving": None}), ASKED),
-    "Up to 100 requests/s in total, shared servers cost 10 % to 50 % less than dedicated ones.": (
+    "Up to 100 requests/s (50 % a), shared servers cost 10 % to 50 % less than dedicated ones.": (
         FIRST,
         NEVER,
     ),
-    "Up to 100 requests/s in total, shared servers cost 20 % less than dedicated ones (96 % sure)"
-    ".": (
+    "Up to 100 requests/s in total, shared servers cost 10 % to 50 % less than dedicated ones.": (
+        over_demand(STRETCH | {"models": "a + b + c", "proportion": "a 50%, b 25%, c 25%"}),
+        FIRST,
+    ),
+    "Up to 100 requests/s (50 % a), shared servers cost 20 % less than dedicated ones"
+    " (96 % sure).": (
         over_demand(
             STRETCH | {"least_saving": 0.2, "most_saving": 0.2, "probability_of_saving": 0.96}
         ),

@@ -66,9 +66,9 @@ function addFilter(table) {
 
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("&")[0]));
-  let closed = target && target.closest("details:not([open])");
-  if (!closed) return;
-  for (; closed; closed = target.closest("details:not([open])")) closed.open = true;
+  if (!target) return;
+  let closed;
+  while ((closed = target.closest("details:not([open])"))) closed.open = true;
   target.scrollIntoView();
 }
 
