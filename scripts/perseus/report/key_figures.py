@@ -91,7 +91,7 @@ def _money(tables: Tables) -> Iterator[Card]:
             yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
         else:  # the headline already states the saving below this demand
             yield _on_full_servers(best)
-        note = f"{servers(row['from_servers'])}, {until} ({row['proportion']})"
+        note = f"{servers(row['from_servers'])}, {until}"
         yield Card("USD a month", usd(row["from_usd_per_month"]), note=note)
     elif best is not None:
         yield _on_full_servers(best)

@@ -173,7 +173,7 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         cost,
     ]
     assert cost == Card(
-        "USD a month", "$34.5", note="1 server, up to 100 requests/s (a 50%, b 50%)"
+        "USD a month", "$34.5", note="1 server, up to 100 requests/s"
     )
 
 
