@@ -21,7 +21,7 @@ ALONE = Interval(1.0, 1.0, 1.0)
 class MeasuredMix:
     """The weights of a measured mix, and its sharing ratio, NaN without an estimate.
 
-    The ratio equals the load factor of the mix (docs/explanation/method.md).
+    The ratio equals the load factor of the mix (docs/explanation/load.md).
     """
 
     weights: tuple[int, ...]
