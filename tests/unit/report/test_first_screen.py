@@ -172,9 +172,7 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         Card("Saving of sharing", "10 % to 50 %", note="up to 100 requests/s, 97 % sure"),
         cost,
     ]
-    assert cost == Card(
-        "USD a month", "$34.5", note="1 server, up to 100 requests/s"
-    )
+    assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
 
 
 def test_key_figures_of_a_demand_are_those_of_its_fleet():
