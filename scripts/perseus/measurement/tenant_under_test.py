@@ -117,10 +117,10 @@ class TenantUnderTest:
         most = math.ceil(UNSEEN_MIB * 2**20 / self.request_bytes / len(self.load_images))
         places = max(values[0].size for values in self.examples.values())
         shifts = range(1, min(1 + min(SHIFTS, most), places))
-        return list(chain.from_iterable(map(self._shifted, shifts)))
+        return list(chain.from_iterable(map(self._shifted_requests, shifts)))
 
-    def _shifted(self, places: int) -> list[Mapping[str, Tensor]]:
-        """The requests of the load, with all values shifted."""
+    def _shifted_requests(self, places: int) -> list[Mapping[str, Tensor]]:
+        """Return the requests of the load, with the values of each example shifted."""
         examples = {name: _shifted(values, places) for name, values in self.examples.items()}
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 

@@ -50,7 +50,7 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """Return the keys without those that apply only to other kinds of models and have no values."""
+    """Return None for each key that applies only to other kinds of models, so that it is not shown."""
     others = {
         "architecture": model.is_built,
         "weights": model.is_built,

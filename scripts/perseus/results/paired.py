@@ -218,18 +218,18 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
     count, draws = of_model.shape
     fits = np.diag(np.square([each.spread for each in lines]))
     fails = FAR**2 * (ALIKE + (1 - ALIKE) * np.eye(count))
-    likely, drawn = [], []
+    log_evidence, drawn = [], []
     for chance, model_error in ((1 - WRONG, fits), (WRONG, fails)):
         prior = np.atleast_2d(np.cov(of_model)) + model_error
         off, both = seen - of_model.mean(axis=1), prior + error
         gain = np.linalg.solve(both, prior).T
         centre, left = of_model.mean(axis=1) + gain @ off, prior - gain @ prior
-        likely.append(
+        log_evidence.append(
             np.log(chance) - 0.5 * (np.linalg.slogdet(both)[1] + off @ np.linalg.solve(both, off))
         )
         drawn.append(rng.multivariate_normal(centre, left, draws, method="eigh").T)
-    fails_too = rng.random(draws) < special.expit(likely[1] - likely[0])
-    logs = np.where(fails_too, drawn[1], drawn[0])
+    model_fails = rng.random(draws) < special.expit(log_evidence[1] - log_evidence[0])
+    logs = np.where(model_fails, drawn[1], drawn[0])
     return [
         replace(line.searched, value=float(np.exp(np.median(each))), draws=np.exp(each))
         for line, each in zip(lines, logs, strict=True)
