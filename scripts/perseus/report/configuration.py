@@ -50,7 +50,7 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """Return None for each key that applies only to other kinds of models, so that it is not shown."""
+    """Return None for each key that applies only to other kinds of models, to hide it."""
     others = {
         "architecture": model.is_built,
         "weights": model.is_built,
