@@ -69,7 +69,9 @@ def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Queu
     return QueueReplay(model, tenant, windows, drawn)
 
 
-def of_the_root(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
+def without_certification(
+    model: LineModel, tenant: int, windows: Sequence[Evidence]
+) -> QueueReplay:
     """Without the windows that certify."""
     others = [seen for seen in windows if not seen.certifies] or windows
     return of_all(model, tenant, others)
@@ -100,7 +102,9 @@ RULES: Mapping[str, Patches] = {
     "not where work scatters more than latencies alone": {"observed_work._as_alone": always(True)},
     "the luck of arrivals is removed": {"tenant_limit._without_sampling_error": with_luck},
     "little work seen widens": {"tenant_limit.work_error": no_luck_of_work},
-    "windows that certify count where work is seen": {"queue_replay.QueueReplay.of": of_the_root},
+    "windows that certify count where work is seen": {
+        "queue_replay.QueueReplay.of": without_certification
+    },
     "windows that certify do not count elsewhere": {"queue_replay.QueueReplay.of": of_all},
     "the virtual queue's speed is fitted": {"queue_replay._fitted": unfitted},
     "work is drawn eight times": {"queue_replay.WORK_DRAWS": 1},
@@ -130,7 +134,9 @@ RULES: Mapping[str, Patches] = {
 
 COURSE: Mapping[str, Patches] = {
     "more windows where the interval is wide": {"search.MAX_NEAR_LIMIT_FACTOR": 1},
-    "a window in which the busy server was slowed is invalid": {"search.slowed": always(1.0)},
+    "a window in which the busy server was slowed is invalid": {
+        "window_runner.slowed": always(1.0)
+    },
 }
 """These rules belong to the course of a search, which is run anew without them."""
 

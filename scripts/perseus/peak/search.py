@@ -8,9 +8,7 @@ busy server. The search is independent of Triton: it drives any `System`, real o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,12 +20,8 @@ from perseus.peak.durations import (
     LONGEST_COUNTED_S,
     MAX_NEAR_LIMIT_FACTOR,
     counted_s,
-    effort,
-    grace_s,
-    seconds_left,
-    settle_s,
 )
-from perseus.peak.line_limit import WIDEST, line_limit, valid_near
+from perseus.peak.line_limit import line_limit
 from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import (
@@ -46,15 +40,16 @@ from perseus.peak.outcome import (
 )
 from perseus.peak.paired import ModelLimits, Round, ratio_at_saturation
 from perseus.peak.shared_model import TenantWork, model_limits
-from perseus.peak.slowed import UsualSpeed, slowed
+from perseus.peak.slowed import UsualSpeed
 from perseus.peak.speed import IN_FLIGHT, NO_SPEED, Speed
 from perseus.peak.stats import NORMAL_ENDS
 from perseus.peak.steadiness import Steadiness, of_each_tenant
-from perseus.peak.system import Load, Observation, System
+from perseus.peak.system import System
 from perseus.peak.tenant_limit import Draws, Limit
-from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, TenantWindow, Tolerance, Verdict, judge
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Verdict
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.peak.window import Phase, Window, WindowPlan
+from perseus.peak.window_runner import WindowRunner
 from perseus.study.presets import SearchSettings
 from perseus.study.sla import Sla
 
@@ -144,11 +139,12 @@ class _Search:
     on_window: Callable[[Window, float], None]
 
     def __post_init__(self) -> None:
-        self.windows: list[Window] = []
+        self.runner = WindowRunner(
+            self.system, self.model, self.settings, self.start, self.on_window
+        )
         self.speeds: list[tuple[Speed, ...]] = []
         self.rounds: list[Round] = []
         self.growth = GROWTH
-        self.usual: UsualSpeed | None = None
         self.tolerance = ON_IDLE_HOST
         self.host_stays_busy = False
 
@@ -182,7 +178,7 @@ class _Search:
             looks = self._at_saturation([only], speed.duration_s(self.unloaded_ms[only]))
         self.speeds.append(looks)
         warm_up = next(w for w in reversed(self.windows) if w.phase is Phase.WARM_UP)
-        self.usual = UsualSpeed.of(self.speeds, warm_up.seen)
+        self.runner.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
         """Run the preset's number of rounds, or fewer if the ratio is precise enough."""
@@ -220,7 +216,7 @@ class _Search:
         plan = WindowPlan(
             Phase.PROBE, np.nan, (), settle_s, (settle_s + counted_s,), self.tolerance, in_flight
         )
-        window = self._window(plan, lambda window: True)
+        window = self.runner.run(plan, lambda window: True)
         settled_ns = window.seen.start_ns + round(settle_s * 1e9)
         return tuple(
             speed.speed(window.seen.requests[i], settled_ns) if i in tenants else NO_SPEED
@@ -342,7 +338,7 @@ class _Search:
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
             only = tuple(rate if j == i else 0.0 for j, rate in enumerate(rates_rps))
-            self._counted_window(Phase.ALONE, np.nan, only, self.tolerance)
+            self.runner.counted(Phase.ALONE, np.nan, only, self.tolerance)
 
     # Results
 
@@ -404,8 +400,12 @@ class _Search:
         return np.flatnonzero(self.model.line.rates_rps(self.start)).tolist()
 
     @property
+    def windows(self) -> list[Window]:
+        return self.runner.windows
+
+    @property
     def on_the_line(self) -> list[Window]:
-        return [window for window in self.windows if window.on_the_line]
+        return self.runner.on_the_line
 
     def _limit(self, near: float, draws: int) -> Limit:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
@@ -431,90 +431,19 @@ class _Search:
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):
-            window = self._counted_window(phase, scale, rates_rps, self.tolerance)
+            window = self.runner.counted(phase, scale, rates_rps, self.tolerance)
             if window.verdict is not Verdict.INVALID:
                 return window
         self.tolerance = ON_BUSY_HOST
         last = replace(ON_BUSY_HOST, slowed=np.inf)
-        window = self._counted_window(phase, scale, rates_rps, last)
+        window = self.runner.counted(phase, scale, rates_rps, last)
         if window.host_is_busy and not self.host_stays_busy:
             self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.other_load)
             if not self.host_stays_busy:
                 self.speeds.clear()  # other processes slowed down these probes
                 self.probe_saturation()
-                window = self._counted_window(phase, scale, rates_rps, last)
+                window = self.runner.counted(phase, scale, rates_rps, last)
         return window
-
-    def _counted_window(
-        self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
-    ) -> Window:
-        """Run a window until its verdict is clear or enough requests count."""
-        looks = effort(phase, self.settings).looks
-        settle = settle_s(self.settings, self.slas)
-        longest_s = counted_s(phase, self.settings, self.slas, rates_rps)
-        parts_s = longest_s * np.arange(1, looks + 1) / looks
-        looks_s = settle + grace_s(self.slas) + parts_s
-        plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()), tolerance)
-        return self._window(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
-
-    def _window(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
-        """Run a window until it is done or its planned time is over."""
-        with self._offer(plan) as load:
-            for look_s in plan.looks_s:
-                seen = load.until(look_s)
-                by = self._slowed(seen, plan)
-                tenants = tuple(self._judge(seen, i, plan, by) for i in range(len(self.slas)))
-                window = Window(plan.phase, plan.scale, plan.settle_s, look_s, tenants, seen)
-                if done(window):
-                    break
-        self.windows.append(window)
-        past = Counter(Phase(each.phase) for each in self.windows)
-        somewhere_rps = self.model.line.rates_rps(self._scale_so_far)
-        self.on_window(window, seconds_left(past, self.settings, self.slas, somewhere_rps))
-        return window
-
-    def _offer(self, plan: WindowPlan) -> AbstractContextManager[Load]:
-        longest_s = plan.looks_s[-1]
-        if plan.in_flight:
-            return self.system.offer_closed(plan.in_flight, longest_s)
-        return self.system.offer(plan.rates_rps, longest_s)
-
-    @property
-    def _scale_so_far(self) -> float:
-        return self.on_the_line[-1].scale if self.on_the_line else self.start
-
-    def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
-        """Return the temporary slowdown of the server in a window near the limit.
-
-        Certification windows ignore it: a certified rate holds whatever the host does.
-        """
-        looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
-        return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
-
-    def _judge(
-        self, seen: Observation, tenant: int, plan: WindowPlan, slowed_by: float
-    ) -> TenantWindow:
-        near = valid_near(self.on_the_line, plan.scale, above=WIDEST)
-        weights = stats.similarity(plan.scale, [w.scale for w in near])
-        rates_rps = plan.rates_rps or [len(each) / seen.elapsed_s for each in seen.requests]
-        found = judge(
-            seen,
-            tenant,
-            self.slas[tenant],
-            rate_rps=rates_rps[tenant],
-            settle_s=plan.settle_s,
-            grace_s=0.0 if plan.in_flight else grace_s(self.slas),
-            confidence=1 - (1 - self.settings.confidence) / len(plan.looks_s),
-            similar=[
-                (weight, w.tenants[tenant].exceedances)
-                for weight, w in zip(weights, near, strict=True)
-            ],
-            slowed=slowed_by,
-            tolerance=plan.tolerance,
-        )
-        if not plan.in_flight or found.verdict is Verdict.INVALID:
-            return found
-        return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop has no SLA")
 
     def _closed_until_steady(self) -> tuple[Steadiness, ...]:
         """Run a closed loop until latencies are steady or the time is over; one entry per
@@ -528,4 +457,4 @@ class _Search:
         def done(window: Window) -> bool:
             return all(found.surely_steady for found in of_each_tenant(window.seen))
 
-        return of_each_tenant(self._window(plan, done).seen)
+        return of_each_tenant(self.runner.run(plan, done).seen)

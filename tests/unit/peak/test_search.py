@@ -415,7 +415,7 @@ def test_several_looks_share_the_confidence(monkeypatch):
         asked.append(confidence)
         return judge(*args, confidence=confidence, **more)
 
-    monkeypatch.setattr("perseus.peak.search.judge", judged)
+    monkeypatch.setattr("perseus.peak.window_runner.judge", judged)
     found = begun(2, exponential(0.005))
     for phase, looks in (
         (Phase.BRACKET, QUICK.coarse.looks),

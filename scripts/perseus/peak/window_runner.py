@@ -1,0 +1,114 @@
+"""Run windows of load on a system and judge them (docs/explanation/verdict.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from perseus.peak import stats
+from perseus.peak.durations import counted_s, effort, grace_s, seconds_left, settle_s
+from perseus.peak.line_limit import WIDEST, valid_near
+from perseus.peak.line_model import LineModel
+from perseus.peak.slowed import UsualSpeed, slowed
+from perseus.peak.system import Load, Observation, System
+from perseus.peak.verdict import TenantWindow, Tolerance, Verdict, judge
+from perseus.peak.window import Phase, Window, WindowPlan
+from perseus.study.presets import SearchSettings
+
+
+@dataclass
+class WindowRunner:
+    """Runs the windows of a search, and keeps them in `windows`.
+
+    `start` is the load factor of the search before it has windows. `on_window` is called after each
+    window with an estimate of the remaining seconds. `usual` is the usual speed of the busy server,
+    once it is known.
+    """
+
+    system: System
+    model: LineModel
+    settings: SearchSettings
+    start: float
+    on_window: Callable[[Window, float], None]
+    usual: UsualSpeed | None = None
+    windows: list[Window] = field(default_factory=list)
+
+    @property
+    def on_the_line(self) -> list[Window]:
+        """Windows at a load factor of the load line."""
+        return [window for window in self.windows if window.on_the_line]
+
+    def counted(
+        self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
+    ) -> Window:
+        """Run a window until its verdict is clear or enough requests count."""
+        looks = effort(phase, self.settings).looks
+        settle = settle_s(self.settings, self.model.slas)
+        longest_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
+        parts_s = longest_s * np.arange(1, looks + 1) / looks
+        looks_s = settle + grace_s(self.model.slas) + parts_s
+        plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()), tolerance)
+        return self.run(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
+
+    def run(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
+        """Run a window until it is done or its planned time is over."""
+        with self._offer(plan) as load:
+            for look_s in plan.looks_s:
+                seen = load.until(look_s)
+                by = self._slowed(seen, plan)
+                tenants = tuple(self._judge(seen, i, plan, by) for i in range(len(self.model.slas)))
+                window = Window(plan.phase, plan.scale, plan.settle_s, look_s, tenants, seen)
+                if done(window):
+                    break
+        self.windows.append(window)
+        past = Counter(Phase(each.phase) for each in self.windows)
+        somewhere_rps = self.model.line.rates_rps(self._scale_so_far)
+        self.on_window(window, seconds_left(past, self.settings, self.model.slas, somewhere_rps))
+        return window
+
+    def _offer(self, plan: WindowPlan) -> AbstractContextManager[Load]:
+        longest_s = plan.looks_s[-1]
+        if plan.in_flight:
+            return self.system.offer_closed(plan.in_flight, longest_s)
+        return self.system.offer(plan.rates_rps, longest_s)
+
+    @property
+    def _scale_so_far(self) -> float:
+        return self.on_the_line[-1].scale if self.on_the_line else self.start
+
+    def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
+        """Return the temporary slowdown of the server in a window near the limit.
+
+        Certification windows ignore it: a certified rate holds whatever the host does.
+        """
+        looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
+        return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
+
+    def _judge(
+        self, seen: Observation, tenant: int, plan: WindowPlan, slowed_by: float
+    ) -> TenantWindow:
+        near = valid_near(self.on_the_line, plan.scale, above=WIDEST)
+        weights = stats.similarity(plan.scale, [w.scale for w in near])
+        rates_rps = plan.rates_rps or [len(each) / seen.elapsed_s for each in seen.requests]
+        found = judge(
+            seen,
+            tenant,
+            self.model.slas[tenant],
+            rate_rps=rates_rps[tenant],
+            settle_s=plan.settle_s,
+            grace_s=0.0 if plan.in_flight else grace_s(self.model.slas),
+            confidence=1 - (1 - self.settings.confidence) / len(plan.looks_s),
+            similar=[
+                (weight, w.tenants[tenant].exceedances)
+                for weight, w in zip(weights, near, strict=True)
+            ],
+            slowed=slowed_by,
+            tolerance=plan.tolerance,
+        )
+        if not plan.in_flight or found.verdict is Verdict.INVALID:
+            return found
+        return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop has no SLA")
