@@ -11,7 +11,7 @@ import pandas as pd
 
 from perseus.report.conclusions import conclusions
 from perseus.report.conclusions.conclusion import Tables
-from perseus.report.conclusions.over_demand import Asked, all_questions
+from perseus.report.conclusions.over_demand import Asked, all_questions, saves
 from perseus.report.conclusions.servers_to_buy import SURE, servers
 from perseus.report.conclusions.sharing import at_most
 from perseus.report.numbers import bounds, percent, significant
@@ -97,7 +97,7 @@ def _over_demand(tables: Tables) -> Headline | None:
     if not known:
         return None
     if len(known) > 1:
-        gain = sum(any(row["shared"] for row in each.stretches) for each in known)
+        gain = sum(any(map(saves, each.stretches)) for each in known)
         text = f"{gain} of {len(known)} groups of models cost less on shared servers at some demand"
         chances = [row["probability_of_saving"] for each in known for row in _shared(each)]
         return Headline("yes" if gain else "no", f"{text}{_least(chances)}.")
@@ -132,7 +132,7 @@ def _split(asked: Asked) -> str:
 
 
 def _shared(asked: Asked) -> list[pd.Series]:
-    return [row for row in asked.stretches if row["shared"]]
+    return list(filter(saves, asked.stretches))
 
 
 def _is_unknown(asked: Asked) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.conclusions.conclusion import Tables
-from perseus.report.conclusions.over_demand import all_questions
+from perseus.report.conclusions.over_demand import all_questions, saves
 from perseus.report.conclusions.servers_to_buy import servers
 from perseus.report.headline import (
     best_saving,
@@ -81,7 +81,7 @@ def _money(tables: Tables) -> Iterator[Card]:
         yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
         return
     at_first = [each.stretches[0] for each in all_questions(tables) if len(each.models) > 1]
-    shared = [row for row in at_first if row["shared"] and pd.notna(row["least_saving"])]
+    shared = [row for row in at_first if saves(row) and pd.notna(row["least_saving"])]
     best = best_saving(tables)
     if len(at_first) == len(shared) == 1:
         row = shared[0]

@@ -192,6 +192,44 @@ def test_each_question_is_asked_once(mixes):
     assert len(asked) == len(set(asked)) and set(asked) >= {(A,), (B,)}
 
 
+def test_the_cheapest_servers_of_a_range_are_those_of_the_plan_also_without_a_reliable_saving():
+    """If limits of one model alone are uncertain, sharing may be cheaper only at lower limits."""
+    truth = synthetic.Truth({A: 10.0, B: 40.0}, gain=0.9, between=0.1, within=0.1, repeats=2)
+    found = group(
+        synthetic.loaded(synthetic.records(truth, mixes=((1, 1), (2, 1)), holds=())),
+        seed=0,
+        draws=100,
+    )
+    of = operating_points(list(found.values()), {"cpu1": synthetic.PRICE})
+    made = list(costs(of, None))
+    ranges = list(stretches(made))
+    kinds = {(each.option.shared, each.is_reliable) for each in ranges}
+    assert kinds == {(True, True), (True, False), (False, True)}
+    for each in ranges:
+        assert each.option.shared or each.most_saving == 0
+        assert not each.option.shared or (each.least_saving > 0) >= each.is_reliable
+    within = [
+        (each, cost)
+        for cost in made
+        for each in ranges
+        if each.first.total_rps <= cost.total_rps <= each.last.total_rps
+    ]
+    assert len(within) == len(made)
+    for each, cost in within:
+        if cost.option == each.option:
+            same = [other for other in made if other.total_rps == cost.total_rps]
+            assert cost.usd_per_hour == min(other.usd_per_hour for other in same)
+
+
+def test_models_stand_in_the_order_of_the_configuration():
+    truth = synthetic.Truth({B: 40.0, A: 10.0}, between=0, within=1e-9, repeats=1)
+    found = group(
+        synthetic.loaded(synthetic.records(truth, mixes=((1, 1),), holds=())), seed=0, draws=100
+    )
+    of = operating_points(list(found.values()), {"cpu1": synthetic.PRICE})
+    assert [each.description for each in questions(of, None)] == ["b 80%, a 20%"]
+
+
 @pytest.mark.parametrize(("capacity", "first", "last"), [(0.1, 0.001, 1.0), (500.0, 1.0, 5000.0)])
 def test_demands_go_from_a_hardly_used_server_to_ten_full_ones(capacity, first, last):
     """Where servers are fast, from one request a second."""

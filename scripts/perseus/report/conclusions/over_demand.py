@@ -47,12 +47,17 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """The first ranges, up to the first one in which sharing is not the cheapest."""
-        return tuple(takewhile(lambda row: row["shared"], self.stretches))
+        """The first ranges, up to the first one in which sharing is not reliably the cheapest."""
+        return tuple(takewhile(saves, self.stretches))
 
     @property
     def behind(self) -> tuple[Link, ...]:
         return to_table("crossings"), *to_lines(self.points)
+
+
+def saves(row: pd.Series) -> bool:
+    """Whether shared servers are reliably the cheapest in a range of the demand."""
+    return bool(row["shared"] and row["reliable"])
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -89,11 +94,11 @@ def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
 def _whether_to_share(asked: Asked) -> tuple[str, str]:
     """The kind and the headline of the conclusion."""
     who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
-    shared = [row for row in rows if row["shared"]]
+    shared = list(filter(saves, rows))
     at_first = asked.shared_at_first
     if not shared:
         return "no", (
-            f"{who} need servers of their own: sharing is not cheaper at any demand from"
+            f"{who} need servers of their own: sharing is not reliably cheaper at any demand from"
             f" {significant(rows[0]['from_rps'])} to {most} requests/s"
             f" ({servers(rows[-1]['to_servers'])})"
         )
@@ -129,25 +134,26 @@ def _stretch(row: pd.Series) -> str:
     first, last = significant(row["from_rps"]), significant(row["to_rps"])
     at = f"At {first}" if first == last else f"From {first} to {last}"
     is_known = row["shared"] and pd.notna(row["least_saving"])
-    saves = (
+    saving = (
         f", {_range([row])} cheaper than dedicated ones{_probability([row])}" if is_known else ""
     )
     count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
     usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
-    what = f"shared servers of {row['server']} are the cheapest"
+    unless = "" if row["reliable"] else " in the plan, but not reliably"
+    what = f"shared servers of {row['server']} are the cheapest{unless}"
     if not row["shared"]:
         several = (
             " + " in row["models"]
         )  # for one model, the question is which server; else, whether to share
         dedicated = f"dedicated servers of {row['server']}"
         what = (
-            f"sharing is not surely cheaper than {dedicated}"
+            f"sharing is no cheaper than {dedicated}"
             if several
             else f"{dedicated} are the cheapest"
         )
     return (
         f"{at} requests/s together, {what}: {count} server{'' if count == '1' else 's'} for {usd}"
-        f" USD per month{saves}."
+        f" USD per month{saving}."
     )
 
 

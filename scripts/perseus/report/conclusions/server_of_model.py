@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.report.conclusions.conclusion import Conclusion, Tables
-from perseus.report.conclusions.over_demand import Asked, all_questions
+from perseus.report.conclusions.over_demand import Asked, all_questions, saves
 from perseus.report.numbers import significant
 
 
@@ -18,7 +18,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 def _is_choice(asked: Asked) -> bool:
     """Return whether there are several servers, or copies that save something."""
-    is_shared = any(row["shared"] for row in asked.stretches)
+    is_shared = any(map(saves, asked.stretches))
     return is_shared or asked.points["server"].nunique() > 1
 
 

@@ -99,6 +99,7 @@ def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
     """
     demands_rps = np.unique(rows["total_rps"])
     ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]
-    saves = stretches[stretches["shared"] & stretches["least_saving"].notna()]
+    is_reliable = stretches["shared"] & stretches["reliable"]
+    saves = stretches[is_reliable & stretches["least_saving"].notna()]
     for first, last in np.searchsorted(demands_rps, saves[["from_rps", "to_rps"]]):
         panel.axvspan(ends_rps[first], ends_rps[last + 1], color=GREY, alpha=0.2, linewidth=0)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, groupby
+from typing import TypeAlias
 
 import numpy as np
 
@@ -88,7 +89,8 @@ class Stretch:
 
     `first` and `last` are the costs at the two ends. `least_probability` is the lowest probability
     of a saving in the range; NaN for dedicated servers, or if it is unknown, in which case it is
-    unknown in the whole range.
+    unknown in the whole range. `is_reliable` is false for shared servers that are cheaper at the
+    lower limits only.
     """
 
     first: Cost
@@ -96,10 +98,16 @@ class Stretch:
     least_saving: float
     most_saving: float
     least_probability: float
+    is_reliable: bool
 
     @property
     def option(self) -> Option:
         return self.first.option
+
+
+Best: TypeAlias = tuple[Cost, tuple[float, ...], bool]
+"""The cheapest option at a demand, its savings over dedicated servers at the lower limits and at
+the estimates, and whether they are reliable."""
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
@@ -107,12 +115,14 @@ def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> l
     and one for each model that several servers have.
 
     The models of a shared scenario use as many dedicated servers each. No proportion occurs twice.
+    Models are in the order of the points, which is that of the configuration.
     """
     if demand is not None:
         top = demand.levels[-1]
         asked = {model: top.rps[model] for model in top.models}
         return [_question(asked)] if asked else []
-    shared = [tuple(sorted(p.models)) for p in points if p.is_shared]
+    order = list(dict.fromkeys(model for point in points for model in point.models))
+    shared = [tuple(sorted(p.models, key=order.index)) for p in points if p.is_shared]
     several = [p.models for p in points if not p.is_shared and _servers_of(points, p.models) > 1]
     alone = {p.models[0]: p.rates_rps[p.models[0]] for p in reversed(points) if not p.is_shared}
     return [
@@ -255,42 +265,52 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
-    """Yield, by question, ranges of demand with the same cheapest option.
+    """Yield, by question, ranges of demand with the same cheapest option at the lower limits, as a
+    plan has it.
 
-    Shared servers are the cheapest option only if they are cheaper at the lower limits, at the
-    estimates and in at least half of the draws, if known. A saving at the lower limits alone may be
-    due to a less certain dedicated peak. Otherwise dedicated servers are the option, since their
-    tenants do not disturb each other.
+    If shared servers cost as much as dedicated ones, dedicated servers are the option, since their
+    tenants do not disturb each other. A saving of shared servers is reliable if it exists at the
+    lower limits, at the estimates and in at least half of the draws, if known. A saving at the
+    lower limits alone may be due to a less certain dedicated peak.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         by_demand = sorted(asked, key=lambda cost: cost.total_rps)
         best = [_best(list(same)) for _, same in groupby(by_demand, lambda cost: cost.total_rps)]
-        for _, run in groupby(best, key=lambda found: (found[0].option, found[0].has_probability)):
+        for (*_, is_reliable), run in groupby(best, key=_kind):
             found = list(run)
-            savings = [saving for _, both in found for saving in both]
+            savings = [saving for _, both, _ in found for saving in both]
             yield Stretch(
                 found[0][0],
                 found[-1][0],
                 min(savings, default=np.nan),
                 max(savings, default=np.nan),
-                float(np.min([cost.probability_of_saving for cost, _ in found])),
+                float(np.min([cost.probability_of_saving for cost, *_ in found])),
+                is_reliable,
             )
 
 
-def _best(same: Sequence[Cost]) -> tuple[Cost, tuple[float, ...]]:
-    """The cheapest option at one demand, and its saving over dedicated servers."""
+def _kind(best: Best) -> tuple[Option, bool, bool]:
+    """What all demands of a range have in common."""
+    cost, _, is_reliable = best
+    return cost.option, cost.has_probability, is_reliable
+
+
+def _best(same: Sequence[Cost]) -> Best:
+    """The cheapest option at one demand; of shared servers, one with a reliable saving first."""
     alone = [cost for cost in same if not cost.option.shared]
     if not alone:
-        return min(same, key=lambda cost: cost.usd_per_hour), ()
+        return min(same, key=lambda cost: cost.usd_per_hour), (), True
     sure = min(cost.usd_per_hour for cost in alone)
     likely = min(cost.usd_at_estimates for cost in alone)
     cheaper = [
+        cost for cost in same if cost.option.shared and cost.usd_per_hour < sure * (1 - TOLERANCE)
+    ]
+    reliable = [
         cost
-        for cost in same
-        if cost.option.shared
-        and cost.usd_per_hour < sure * (1 - TOLERANCE)
-        and cost.usd_at_estimates < likely * (1 - TOLERANCE)
+        for cost in cheaper
+        if cost.usd_at_estimates < likely * (1 - TOLERANCE)
         and not cost.probability_of_saving < 0.5  # NaN: unknown
     ]
-    best = min(cheaper or alone, key=lambda cost: cost.usd_per_hour)
-    return best, (1 - best.usd_per_hour / sure, 1 - best.usd_at_estimates / likely)
+    best = min(reliable or cheaper or alone, key=lambda cost: cost.usd_per_hour)
+    savings = 1 - best.usd_per_hour / sure, 1 - best.usd_at_estimates / likely
+    return best, savings, bool(reliable) or not cheaper

@@ -29,16 +29,14 @@ SCHEMA = Schema(
         column("servers", WHOLE, "servers",
             "whole servers that carry the demand, at the lower limits of their capacity", least=1),
         column("usd_per_hour", REAL, "USD/h",
+            "on-demand price of these servers", null=False),
+        column("usd_at_estimates", REAL, "USD/h",
             "on-demand price of the servers that are needed at the estimates of the"
             " capacity", null=False),
-        column("usd_at_estimates", REAL, "USD/h",
+        column("probability_of_saving", REAL, "",
             "probability that shared servers cost less than the cheapest dedicated"
             " servers, by joint draws of the capacities; null if there are no shared"
-            " servers, or too many ways to divide servers among load lines", null=False),
-        column("probability_of_saving", REAL, "", "of shared servers: that they cost less than the"
-               " cheapest dedicated ones, by joint draws of what all of them carry; null where"
-               " there are none, or too many ways to divide servers among load lines",
-               least=0, most=1),
+            " servers, or too many ways to divide servers among load lines", least=0, most=1),
     ],
     key=("models", "total_rps", "server", "shared"),
     holds=[PROPORTION],

@@ -23,9 +23,11 @@ NOTE = (
     f"The cheapest whole servers over the demand, at on-demand prices. The table looks at {STEPS}"
     f" demands in equal ratios, up to what fills {MAX_SERVERS} dedicated servers. The lowest is"
     f" one request a second, or {MIN_SERVERS:.0%} of what fills a dedicated server if that is less."
-    " Shared servers are named if they are cheaper at the lower limits, at the estimates, and in"
-    " at least half of the random draws between them. Saving: lowest and highest, against the"
-    " cheapest dedicated servers for the same demand. P(saving > 0): the lowest in the range."
+    " All servers are of one type and planned with the lower limits, as in Your demand. Shared"
+    " servers are named if they are cheaper; their saving is reliable if they are also cheaper at"
+    " the estimates and in at least half of the random draws between them. Saving: lowest and"
+    " highest, against the cheapest dedicated servers for the same demand. P(saving > 0): the"
+    " lowest in the range."
 )
 SHOWN = {
     "models": "models",
@@ -33,6 +35,7 @@ SHOWN = {
     "from (requests/s)": "from_rps",
     "to": "to_rps",
     "the cheapest": "cheapest",
+    "reliable": "reliable",
     "servers from": "from_servers",
     "to ": "to_servers",
     "USD per month from": "from_usd_per_month",
@@ -53,6 +56,9 @@ SCHEMA = Schema(
         column("cheapest", TEXT, "", "the cheapest servers in the range"),
         column("server", TEXT, "", "their type"),
         column("shared", FLAG, "", "whether some are shared"),
+        column("reliable", FLAG, "",
+            "whether shared servers are also cheaper at the estimates and in at least half of the"
+            " random draws, if known; true for dedicated servers"),
         column("from_servers", WHOLE, "servers", "servers at the lowest demand", least=1),
         column("to_servers", WHOLE, "servers", "servers at the highest demand", least=1),
         column("from_usd_per_month", REAL, "USD",
@@ -75,12 +81,19 @@ SCHEMA = Schema(
         ascending("least_saving", "most_saving"),
         holds(
             "shared servers save something",
-            lambda shared, least_saving: ~shared | (least_saving > 0),
+            lambda shared, most_saving: ~(shared & (most_saving <= 0)),
         ),
         holds(
-            "shared servers save in at least half of the draws, if the probability is known",
-            lambda shared, probability_of_saving: ~(shared & (probability_of_saving < 0.5)),
+            "a reliable saving is one at the lower limits and at the estimates",
+            lambda shared, reliable, least_saving: ~(shared & reliable & (least_saving <= 0)),
         ),
+        holds(
+            "a reliable saving exists in at least half of the draws, if the probability is known",
+            lambda shared, reliable, probability_of_saving: (
+                ~(shared & reliable & (probability_of_saving < 0.5))
+            ),
+        ),
+        holds("dedicated servers are reliable", lambda shared, reliable: shared | reliable),
     ],
 )  # fmt: skip
 
@@ -96,6 +109,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "cheapest": stretch.option.description,
             "server": stretch.option.server,
             "shared": stretch.option.shared,
+            "reliable": stretch.is_reliable,
             "from_servers": stretch.first.servers,
             "to_servers": stretch.last.servers,
             "from_usd_per_month": stretch.first.usd_per_hour * HOURS_PER_MONTH,
