@@ -34,6 +34,9 @@ SENT, ANSWERED = 0.995, 0.99
 """Least share of requests that the client must send, and that the server must answer: few lost
 requests would never show in the percentile."""
 
+NO_SLA = "a closed loop has no SLA"
+"""Reason of a window in a closed loop, which is undecided."""
+
 RISING = 0.98
 """Confidence of the two-sided interval that shows a rising queue."""
 

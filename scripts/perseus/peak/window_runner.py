@@ -15,7 +15,7 @@ from perseus.peak.line_limit import WIDEST, valid_near
 from perseus.peak.line_model import LineModel
 from perseus.peak.slowed import UsualSpeed, slowed
 from perseus.peak.system import Load, Observation, System
-from perseus.peak.verdict import TenantWindow, Tolerance, Verdict, judge
+from perseus.peak.verdict import NO_SLA, TenantWindow, Tolerance, Verdict, judge
 from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
 
@@ -111,4 +111,4 @@ class WindowRunner:
         )
         if not plan.in_flight or found.verdict is Verdict.INVALID:
             return found
-        return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop has no SLA")
+        return replace(found, verdict=Verdict.UNDECIDED, reason=NO_SLA)

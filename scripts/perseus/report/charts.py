@@ -15,17 +15,18 @@ from perseus.report.frontier_points import PREDICTED, Marker, dedicated_markers,
 from perseus.report.shown_tables import plain_words
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
+CLOSED_LOOP: Final = "closed loop"
+"""Label instead of a verdict of windows that have none."""
 VERDICTS: Final = {
     "pass": "#009E73",
     "fail": "#D55E00",
     "undecided": "#0072B2",
+    CLOSED_LOOP: "#0072B2",
     "invalid": "#777777",
 }
 """Verdicts of windows with the colours of their points."""
 SCALES: Final = {
     "estimate": ("estimate", "#0072B2"),
-    "ci_low": ("95 % interval, low", "#CC79A7"),
-    "ci_high": ("95 % interval, high", "#E69F00"),
     "certified": ("certified", "#009E73"),
     "first_failing": ("first failing", "#D55E00"),
 }
@@ -33,6 +34,12 @@ SCALES: Final = {
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
 """Quantities of the monitor that are drawn, and the beginnings of their file names."""
 GREY: Final = "#888888"
+ENDS: Final = ("ci_low", "ci_high")
+"""Ends of the interval of a load line."""
+INTERVAL: Final = "#56A0D3"
+"""Colour of the intervals in a chart."""
+OPEN_END: Final = 1.5
+"""Factor on the estimate at which an interval without upper bound ends in a chart."""
 
 
 @dataclass(frozen=True)
@@ -165,14 +172,15 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
         alone_rps = [tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0] for n in names]
         if len(names) != 2 or not all(map(math.isfinite, alone_rps)):
             continue
-        markers = [
-            marker
-            for i, name in enumerate(names)
-            for marker in dedicated_markers(results.alone(lines.iloc[0], name), i, list(SCALES))
-        ]
+        markers: list[Marker] = []
+        for i, name in enumerate(names):
+            alone = results.alone(lines.iloc[0], name)
+            markers += dedicated_markers(alone, i, list(SCALES))
+            markers += dedicated_markers(_with_open_end(alone, "rps"), i, ENDS)
         for _, line in lines.iterrows():
             mine = tenants[tenants["load_line"] == line["load_line"]].drop_duplicates("tenant")
             markers += shared_markers(line, mine, list(SCALES))
+            markers += shared_markers(_with_open_end(line, "scale"), mine, ENDS)
         dedicated = Series(
             "dedicated, same cost", [0, alone_rps[0]], [alone_rps[1], 0], GREY, "dashed"
         )
@@ -181,9 +189,32 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
             f"Frontier: requests/s of both models on one server ({scenario})",
             f"{names[0]} (requests/s)",
             f"{names[1]} (requests/s)",
-            [dedicated, *_of_scales(markers)],
+            [dedicated, *_intervals(markers), *_of_scales(markers)],
             from_zero=True,
         )
+
+
+def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
+    """The row with a finite upper end in place of a missing bound, and a mix that says so."""
+    if line[f"ci_high_{unit}"] != math.inf:
+        return line
+    end = {f"ci_high_{unit}": OPEN_END * line[f"estimate_{unit}"]}
+    return pd.Series({**line, **end, "mix": f"no upper bound: {line['mix']}"})
+
+
+def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
+    """One series with the two ends of each interval, which pictures.js joins by their name."""
+    low, high = ([m for m in markers if m.scale == end] for end in ENDS)
+    pairs = [
+        pair
+        for pair in zip(low, high, strict=True)
+        if all(map(math.isfinite, (*pair[0].rates_rps, *pair[1].rates_rps)))
+    ]
+    ends = [marker for pair in pairs for marker in pair]
+    if ends:
+        x, y = ([marker.rates_rps[i] for marker in ends] for i in range(2))
+        names = [marker.mix for marker in ends]
+        yield Series("95 % interval", x, y, INTERVAL, "intervals", names)
 
 
 def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from perseus.report.charts import UTILISATION
+from perseus.peak.verdict import NO_SLA, Verdict
+from perseus.report.charts import CLOSED_LOOP, UTILISATION
 from perseus.report.numbers import significant
 from perseus.report.samples import samples
 from perseus.report.shown_tables import Entry, plain_words, share
@@ -156,7 +157,17 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     """Windows of the shown cells, for the attempt that counts."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
-    return {cell: frame.assign(cell=cell) for cell, frame in found.items() if len(frame)}
+    return {
+        cell: _without_sla(frame.assign(cell=cell)) for cell, frame in found.items() if len(frame)
+    }
+
+
+def _without_sla(windows: pd.DataFrame) -> pd.DataFrame:
+    """Name windows in a closed loop, such as saturation probes, CLOSED_LOOP: they have no
+    verdict."""
+    closed = (windows["reason"] == NO_SLA) & (windows["window_verdict"] == Verdict.UNDECIDED)
+    values = {"window_verdict": CLOSED_LOOP, "reason": "", "exceedance": np.nan}
+    return windows.assign(**{name: windows[name].mask(closed, of) for name, of in values.items()})
 
 
 def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:

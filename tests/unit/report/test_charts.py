@@ -1,6 +1,7 @@
 """Pictures of the page can be looked into: points of windows and costs, drawn in the browser."""
 
 import json
+from itertools import pairwise
 
 import browser
 import pandas as pd
@@ -10,7 +11,15 @@ import synthetic_files
 
 from perseus.report import evidence
 from perseus.report import page as report_page
-from perseus.report.charts import Chart, Series, of_costs, of_frontiers, of_samples, of_windows
+from perseus.report.charts import (
+    OPEN_END,
+    Chart,
+    Series,
+    of_costs,
+    of_frontiers,
+    of_samples,
+    of_windows,
+)
 from perseus.report.evidence import read_records, read_samples, read_windows
 from perseus.study.tasks.report import ReportTask
 
@@ -58,8 +67,31 @@ def test_the_frontier_has_the_rates_of_both_tenants_and_the_line_of_dedicated_se
     assert estimate.names == ["a alone", "b alone", "a 1 : 1 b"]
     assert estimate.x == pytest.approx([30, 0, 1.25 * 15])
     assert estimate.y == pytest.approx([0, 90, 1.25 * 45])
-    assert set(series) >= {"certified", "first failing", "95 % interval, low"}
-    assert "predicted" not in series
+    assert set(series) >= {"certified", "first failing"} and "predicted" not in series
+    interval = series["95 % interval"]
+    assert interval.look == "intervals"
+    assert list(interval.names) == [name for name in estimate.names for _ in range(2)]
+    peaks = tables["peaks"].set_index("mix")
+    for i, mix in enumerate(("a", "b", "a 1 : 1 b")):
+        low, high = (interval.x[2 * i + end] + interval.y[2 * i + end] for end in range(2))
+        scaled = estimate.x[i] + estimate.y[i]
+        row = peaks.loc[mix]
+        assert low / scaled == pytest.approx(row["ci_low_scale"] / row["estimate_scale"])
+        assert high / scaled == pytest.approx(row["ci_high_scale"] / row["estimate_scale"])
+
+
+def test_an_interval_without_an_upper_bound_says_so_and_ends_in_the_frontier():
+    made = synthetic.records(synthetic.Truth({"a": 30.0, "b": 90.0}), mixes=[(1, 1)], holds=())
+    tables = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    peaks = tables["peaks"]
+    peaks[["ci_high_rps", "ci_high_scale"]] = float("inf")
+    peaks.loc[peaks["mix"] == "a", ["ci_low_rps", "ci_low_scale"]] = float("nan")
+    (chart,) = of_frontiers(tables)
+    (interval,) = (each for each in chart.series if each.look == "intervals")
+    named = ["no upper bound: b alone", "no upper bound: a 1 : 1 b"]
+    assert [*dict.fromkeys(interval.names)] == named and len(interval.names) == 4
+    (estimate,) = peaks.loc[peaks["mix"] == "b", "estimate_rps"]
+    assert interval.y[1] == pytest.approx(OPEN_END * estimate)
 
 
 def test_there_is_no_frontier_of_one_or_three_tenants():
@@ -96,6 +128,34 @@ def test_numbers_of_a_chart_are_short_and_names_cannot_leave_it():
     assert "<" not in plain
     (read,) = json.loads(plain)["series"]
     assert (read["name"], read["x"], read["y"]) == ("</script>", [1.235], [None])
+
+
+SEGMENTS = """
+  const view = page.defaultView;
+  const data = [[1, 2, 3, 4], [10, 20, 30, 40]];
+  const place = (value, scale) => value + (scale === "y" ? 0.5 : 0);
+  const moved = [];
+  view.Path2D = class {
+    moveTo(...at) { moved.push(["move", ...at]); }
+    lineTo(...at) { moved.push(["line", ...at]); }
+  };
+  view.joinedByName(["p", "q", "p", "q"])({ data, valToPos: place }, 1);
+  return moved;
+"""
+
+
+@browser.needs_chromium
+def test_the_ends_of_each_interval_are_joined_and_no_others(tmp_path):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    moved = browser.look(page, tmp_path, (1100,), SEGMENTS)["asked"]
+    lines = [
+        (first[1:], second[1:])
+        for first, second in pairwise(moved)
+        if (first[0], second[0]) == ("move", "line") and first[1:] != second[1:]
+    ]
+    assert lines == [([1, 10.5], [3, 30.5]), ([2, 20.5], [4, 40.5])]
 
 
 DRAWN = """

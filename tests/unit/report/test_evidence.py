@@ -2,6 +2,8 @@
 
 import io
 import re
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import synthetic
 import synthetic_files
 from drawn import figure_of
 
+from perseus.peak.verdict import NO_SLA
 from perseus.report import configuration, evidence, links, main_tables
 from perseus.report import page as report_page
 from perseus.report.evidence import PageEvidence
@@ -53,6 +56,30 @@ def test_rates_lead_to_the_windows_that_they_were_seen_in(tmp_path):
         assert windows[failing.link][3].text == "fail"
         assert windows[failing.link][2].text == failing.text
         assert values["estimated limit"].link in {cell.id for cell in found.sections()}
+
+
+@dataclass
+class OfCell:
+    """A record with these windows."""
+
+    task: SimpleNamespace
+    rows: dict[str, list[object]]
+
+    def windows(self):
+        return self.rows
+
+
+def test_windows_in_a_closed_loop_have_a_label_instead_of_a_verdict():
+    """But not those that are invalid, or undecided for another reason."""
+    rows = {
+        "window_verdict": ["undecided", "invalid", "undecided", "pass"],
+        "reason": [NO_SLA, NO_SLA, "too few requests", ""],
+        "exceedance": [0.5, 0.1, 0.1, 0.0],
+    }
+    windows = evidence.read_windows([OfCell(SimpleNamespace(cell="c"), rows)])["c"]
+    assert list(windows["window_verdict"]) == ["closed loop", "invalid", "undecided", "pass"]
+    assert list(windows["reason"]) == ["", NO_SLA, "too few requests", ""]
+    assert list(windows["exceedance"].isna()) == [True, False, False, False]
 
 
 def test_servers_of_a_fleet_lead_to_the_load_lines_that_say_what_they_carry():

@@ -32,11 +32,30 @@ const LOOKS = {
   joined: { width: 2, spanGaps: true, points: { show: true, size: 8 } },
   dashed: { width: 2, dash: [7, 5], spanGaps: true, points: { show: false } },
   steps: { width: 2, spanGaps: true, points: { show: false } },
+  intervals: { width: 5, points: { show: false } },
 };
 
-function look({ look, colour }) {
+// Joins the two ends of each interval, which have the same name.
+function joinedByName(names) {
+  return (plot, s) => {
+    const stroke = new Path2D();
+    const begun = {};
+    plot.data[0].forEach((x, i) => {
+      const name = names[i];
+      if (!name) return;
+      const end = [plot.valToPos(x, "x", true), plot.valToPos(plot.data[s][i], "y", true)];
+      begun[name] ??= end;
+      stroke.moveTo(...begun[name]);
+      stroke.lineTo(...end);
+    });
+    return { stroke, fill: null, clip: null, band: null, gaps: null, flags: 1 };
+  };
+}
+
+function look({ look, colour }, names) {
   const found = { ...LOOKS[look], stroke: colour };
   if (look === "steps") found.paths = uPlot.paths.stepped({ align: 1 });
+  if (look === "intervals") found.paths = joinedByName(names);
   if (found.points.show) found.points = { ...found.points, fill: colour };
   return found;
 }
@@ -59,7 +78,7 @@ function options(chart, width, names) {
     axes: [axis(chart.x), axis(chart.y)],
     series: [
       { label: chart.x, value: (_, x) => formatted(x) },
-      ...chart.series.map((each) => ({ label: each.name, value, ...look(each) })),
+      ...chart.series.map((each, s) => ({ label: each.name, value, ...look(each, names[s]) })),
     ],
   };
 }
