@@ -36,8 +36,9 @@ class DemandForm:
     """The data of the form.
 
     `points` are rows of operating_points, `draws` of operating_point_draws, `dedicated` load lines
-    of one model. Initial settings come from the study's demand, or else are a third of the capacity
-    of a dedicated server. `spot_usd_per_month` has every server.
+    of one model. Initial settings come from the study's demand, or else are a third of the
+    estimated capacity of a dedicated server, in the proportion of the headline.
+    `spot_usd_per_month` has every server.
     """
 
     points: pd.DataFrame
@@ -49,7 +50,7 @@ class DemandForm:
 
     @property
     def models(self) -> list[str]:
-        return sorted(self.points["model"].unique())
+        return list(dict.fromkeys(self.points["model"]))
 
     @property
     def headroom(self) -> float:
@@ -97,7 +98,11 @@ class DemandForm:
     def json(self) -> str:
         """The JSON for demand.js, escaped for a script element."""
         rate = self.spot.revocations_per_hour if self.spot else USUAL_REVOCATIONS
-        data = {"revocations_per_hour": rate, "points": list(self._points())}
+        data = {
+            "hours_per_month": HOURS_PER_MONTH,
+            "revocations_per_hour": rate,
+            "points": list(self._points()),
+        }
         return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
     def _points(self) -> Iterator[dict[str, Any]]:
@@ -123,11 +128,12 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
     if points.empty:
         return None
     alone = tables["peaks"][tables["peaks"]["kind"] == "dedicated"]
+    dedicated = set(alone[POINT].itertuples(index=False, name=None))
     return DemandForm(
         points=points,
         draws=tables["operating_point_draws"],
-        dedicated=set(alone[POINT].itertuples(index=False, name=None)),
-        rps=_of_study(tables) or _thirds(points),
+        dedicated=dedicated,
+        rps=_of_study(tables) or _thirds(points, dedicated),
         spot_usd_per_month=_spot_prices(tables["costs"], sorted(points["server"].unique())),
         stated=demand,
     )
@@ -150,10 +156,13 @@ def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float
     return {name: spot[name] * HOURS_PER_MONTH if name in spot else None for name in servers}
 
 
-def _thirds(points: pd.DataFrame) -> dict[str, float]:
-    return {
-        str(m): _round(rps / 3) for m, rps in points.groupby("model")["lower_rps"].max().items()
-    }
+def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
+    """A third of the first dedicated estimate of each model, or else of its largest one."""
+    keys = points[POINT].itertuples(index=False, name=None)
+    alone = points[[key in dedicated for key in keys]]
+    most = points.groupby("model")["estimate_rps"].max()
+    first = alone.groupby("model")["estimate_rps"].first()
+    return {str(model): float(f"{rps / 3:.3g}") for model, rps in first.combine_first(most).items()}
 
 
 def _round(rps: float) -> float:

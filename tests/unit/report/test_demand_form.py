@@ -15,9 +15,10 @@ from perseus.report.demand_form import MAX_SLIDERS, demand_form
 from perseus.report.headline import sure, usd
 from perseus.report.numbers import percent, significant
 from perseus.results.fleets import plans as of_plans
-from perseus.results.fleets.plans import DEDICATED, SHARING, plans
+from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, plans
 from perseus.results.study_results import StudyResults
 from perseus.study.demand import Demand, ModelDemand, Spot
+from perseus.study.price import PriceRow
 
 THREE = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=1.3, repeats=2, bootstraps=60)
 FAST = synthetic.Truth({"a": 75.0, "b": 180.0, "c": 150.0}, gain=1.1, repeats=2, bootstraps=60)
@@ -236,6 +237,45 @@ def test_settings_stay_in_the_link_and_become_lines_of_the_configuration(page, t
     assert float(found["slider"]) == 7
 
 
+PRICED = """
+  const changed = {};
+  for (const [name, value] of %s) {
+    const input = page.querySelector(`input[name="${name}"]`);
+    input.value = value;
+    await page.defaultView.update();
+    changed[name] = page.getElementById("demand-lines").textContent;
+  }
+  await page.defaultView.update();
+  const lines = page.getElementById("demand-lines").textContent;
+  const card = page.querySelector("#demand-result dl > div").textContent;
+  return { ...changed, card, lines };
+"""
+
+
+@browser.needs_chromium
+def test_changed_prices_are_copied_and_compared_with_those_of_the_configuration(page, tmp_path):
+    prices = [["usd.cpu1", "60"], ["spot.cpu1", "20"], ["usd.cpu2", ""]]
+    found = browser.look(page, tmp_path, (1100,), PRICED % json.dumps(prices))["asked"]
+    assert found["usd.cpu1"].splitlines()[-2] == "# cpu1 in servers:"
+    assert "cpu2" not in found["usd.cpu1"]
+    for name, rates in (("usd.cpu1", (60, 9.5338)), ("spot.cpu1", (60, 20))):
+        lines = found[name].splitlines()
+        stated = yaml.safe_load(lines[-1].removeprefix("#   "))["price"]
+        custom = PriceRow.model_validate(stated).custom
+        each = (custom.on_demand, custom.spot)
+        of_month = [rate.usd_per_vcpu_hour * HOURS_PER_MONTH for rate in each]
+        assert of_month == pytest.approx(rates, rel=1e-4)
+        assert Demand.model_validate(yaml.safe_load(found[name])["demand"])
+    assert found["usd.cpu2"] == found["spot.cpu1"]  # a server without a price is not bought
+    assert re.search(r"at the configured prices: \$[\d.]+ a month, \d+ server", found["card"])
+
+
+@browser.needs_chromium
+def test_unchanged_prices_are_neither_copied_nor_compared(page, tmp_path):
+    found = browser.look(page, tmp_path, (1100,), PRICED % "[]")["asked"]
+    assert "price" not in found["card"] and "price" not in found["lines"]
+
+
 @browser.needs_chromium
 def test_the_lines_are_a_demand_of_the_configuration(page, tmp_path):
     lines = browser.look(page, tmp_path, (1100,), KEPT)["asked"]["now"]
@@ -260,6 +300,18 @@ def test_the_form_begins_with_the_demand_of_the_study(tmp_path):
     assert (form.headroom, form.min_servers) == (0.1, 2)
     nothing = demand_form({**frames, "operating_points": frames["operating_points"].iloc[:0]})
     assert nothing is None
+
+
+def test_without_a_demand_the_form_begins_in_the_proportion_and_the_order_of_the_headline():
+    """Also where the lower limits have another proportion than the estimates."""
+    truth = synthetic.Truth({"z": 37.0, "a": 83.0}, repeats=2)
+    made = synthetic.records(truth, mixes=[(1, 1)], holds=())
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
+    frames["operating_points"].loc[frames["operating_points"]["model"] == "z", "lower_rps"] /= 2
+    form = demand_form(frames)
+    total = sum(form.rps.values())
+    shown = ", ".join(f"{model} {form.rps[model] / total:.0%}" for model in form.models)
+    assert {shown} == set(frames["crossings"]["proportion"]) and form.models == ["z", "a"]
 
 
 def test_more_models_than_sliders_are_rows_of_a_table():

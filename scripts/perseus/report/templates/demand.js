@@ -92,7 +92,7 @@ function fleetTable(title, fleet, settings) {
 }
 
 // What the demand would take if all servers had the same mix: why a plan has these mixes and not others.
-function sameMixTable(points, settings) {
+function sameMixes(points, settings) {
   const models = asked(settings);
   const rows = offersOf(points, settings, true)
     .filter((offer) => !offer.isSpot && models.every((model) => offer.lower[model] > 0))
@@ -104,7 +104,18 @@ function sameMixTable(points, settings) {
       return { offer, count, usd: count * offer.usd, scarce, used: settings.rps[scarce] / (count * offer.lower[scarce]) };
     })
     .sort((one, other) => one.usd - other.usd || one.used - other.used);
-  if (models.length < 2 || rows.length < 2) return [];
+  return models.length < 2 || rows.length < 2 ? [] : rows;
+}
+
+function whyThisMix([best, second]) {
+  if (!best) return [];
+  const takes = ({ count, used }) => `${servers(count)} at ${percent(used)} utilisation`;
+  const text = `With one mix for all servers, ${best.offer.mix} fits this demand best: ${takes(best)}. ${second.offer.mix} takes ${takes(second)}: ${second.scarce} is scarce.`;
+  return [element("p", text)];
+}
+
+function sameMixTable(rows) {
+  if (!rows.length) return [];
   const columns = ["mix", "type", "servers", "USD a month", "scarce model", "utilisation"];
   const shown = rows.slice(0, MAX_MIXES).map(({ offer, count, usd, scarce, used }) => [
     ...[[offer.mix], [offer.server], [String(count)], [significant(usd)], [scarce], [percent(used)]],
@@ -181,7 +192,7 @@ function frontierFigure() {
   return figure;
 }
 
-function show(settings, shared, dedicated, enough, known) {
+function show(settings, shared, dedicated, enough, known, configured) {
   const result = document.getElementById("demand-result");
   const cards = element("dl");
   cards.className = "cards";
@@ -191,18 +202,20 @@ function show(settings, shared, dedicated, enough, known) {
   }
   const sufficient = enough === null ? "" : `, ${sure(enough)} to suffice`;
   const [value, note] = cost(shared);
-  cards.append(card("Cheapest servers", value, note + sufficient));
+  const before = configured && !configured.why ? `; at the configured prices: ${cost(configured).join(", ")}` : "";
+  cards.append(card("Cheapest servers", value, note + sufficient + before));
   cards.append(dedicated.why ? card("Dedicated servers", "impossible", dedicated.why) : card("Dedicated servers", ...cost(dedicated)));
   cards.append(...savingCard(shared, dedicated, known));
   const rows = loads(shared, settings);
   if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "of the planned limit, of the busiest model"));
   const tables = element("div", "", fleetTable("The cheapest servers", shared, settings));
   if (dedicated.counts && dedicated.usd > shared.usd) tables.append(fleetTable("Dedicated servers", dedicated, settings));
-  tables.append(...sameMixTable(data.points, settings));
+  const mixes = sameMixes(data.points, settings);
+  tables.append(...sameMixTable(mixes));
   const chart = frontierChart(shared, settings);
   const beside = element("div", "", tables);
   beside.className = "charts";
-  result.replaceChildren(cards, ...(rows.length ? [beside] : []));
+  result.replaceChildren(cards, ...whyThisMix(mixes), ...(rows.length ? [beside] : []));
   if (!rows.length || !chart) return;
   const figure = frontierFigure();
   beside.prepend(figure);
@@ -210,6 +223,33 @@ function show(settings, shared, dedicated, enough, known) {
 }
 
 const yamlName = (name) => (/^[A-Za-z_][\w.-]*$/.test(name) ? name : JSON.stringify(name));
+
+// The settings with the prices of the configuration, or null if they have these prices.
+function atConfiguredPrices(settings) {
+  const prices = { usd: {}, spot: {} };
+  let isSame = true;
+  for (const kind of Object.keys(prices)) {
+    for (const server of Object.keys(settings[kind])) {
+      const { value, defaultValue } = form.elements.namedItem(`${kind}.${server}`);
+      prices[kind][server] = defaultValue === "" ? NaN : Number(defaultValue);
+      isSame &&= value === defaultValue;
+    }
+  }
+  return isSame ? null : { ...settings, ...prices };
+}
+
+// Comments with the price of each server that has another price than in the configuration.
+function priceLines(settings) {
+  const configured = atConfiguredPrices(settings);
+  const rate = (usd) => `{usd_per_vcpu_hour: ${Number((usd / data.hours_per_month).toPrecision(6))}}`;
+  return Object.entries(settings.usd).flatMap(([server, usd]) => {
+    const spot = settings.spot[server];
+    const isSame = !configured || (Object.is(usd, configured.usd[server]) && Object.is(spot, configured.spot[server]));
+    if (isSame || !(usd > 0)) return [];
+    const rates = `on_demand: ${rate(usd)}${spot > 0 ? `, spot: ${rate(spot)}` : ""}`;
+    return [`# ${server} in servers:`, `#   price: {instance: own, region: own, share: 1, custom: {vcpus: 1, ${rates}}}`];
+  });
+}
 
 function configuration(settings) {
   const lines = ["demand:", "  models:"];
@@ -220,7 +260,7 @@ function configuration(settings) {
     const share = Number(settings.spotShare.toPrecision(6));
     lines.push(`  spot: {largest_share: ${share}, revocations_per_hour: ${data.revocations_per_hour}}`);
   }
-  return lines.join("\n");
+  return [...lines, ...priceLines(settings)].join("\n");
 }
 
 function fragment() {
@@ -268,7 +308,9 @@ async function update() {
   const shared = plan(solver, data.points, settings, true);
   const dedicated = plan(solver, data.points, settings, false);
   const enough = chanceEnough(shared, settings, draws);
-  show(settings, shared, dedicated, enough, null);
+  const configured = atConfiguredPrices(settings);
+  const before = configured && plan(solver, data.points, configured, true);
+  show(settings, shared, dedicated, enough, null, before);
   const size = asked(settings).length * (shared.offers || []).length;
   if (shared.why || dedicated.why || !size || size > MAX_RESAMPLED) return;
   const savings = [];
@@ -278,7 +320,7 @@ async function update() {
     if (mine !== latest || performance.now() > until) return;
     savings.push(savingOfDraw(solver, shared, dedicated, settings, draw));
   }
-  show(settings, shared, dedicated, enough, certainty(savings));
+  show(settings, shared, dedicated, enough, certainty(savings), before);
 }
 
 function keep() {
