@@ -12,6 +12,7 @@ import pandas as pd
 from perseus.host.files import whole
 from perseus.peak.outcome import Outcome
 from perseus.report import charts, configuration, main_tables
+from perseus.report.certainty import bridge, caveats, surer
 from perseus.report.conclusions import conclusions
 from perseus.report.demand_form import demand_form
 from perseus.report.evidence import (
@@ -35,8 +36,8 @@ from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
-    "frontier": "Beyond the dashed line, a shared server carries more than dedicated servers of the"
-    " same cost. Mix 2 : 1: two parts of the first model's peak alone, one part of the second's.",
+    "frontier": "Beyond the dashed line, sharing full servers saves money. Mix 2 : 1: two parts of"
+    " the first model's peak alone, one part of the second's.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen, the best first, each with its caption."""
@@ -102,6 +103,9 @@ def render(
             measured=days(records),
             headline=headline(tables),
             cards=cards(tables, len(records) - predicted),
+            surer=surer(tables, records),
+            caveats=list(caveats(tables)),
+            bridge=bridge(tables),
             demand=demand_form(tables, task.demand),
             first=first,
             brief=FIRST[first["name"]] if first else "",

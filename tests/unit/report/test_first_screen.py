@@ -1,6 +1,9 @@
 """The page begins with one short sentence that is true, key figures and one picture."""
 
+import html
 import re
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 import synthetic
@@ -19,11 +22,13 @@ from test_sentences import (
     NEVER,
     NO_FLEET,
     OF_COPIES,
+    ONCE,
     OPEN,
     SECOND,
     SMOKE,
     STRETCH,
     SURE,
+    UNCLEAR,
     UNSURE_AT_ALL,
     fleet,
     over_demand,
@@ -34,8 +39,10 @@ from test_sentences import (
     without,
 )
 
+from perseus.report import certainty
 from perseus.report import headline as headlines
 from perseus.report import page as report_page
+from perseus.report.certainty import Surer, bridge, caveats, surer
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.key_figures import MAX_CARDS, Card, cards
 from perseus.results.study_results import StudyResults
@@ -211,6 +218,152 @@ def test_the_first_screen_has_the_conclusion_the_key_figures_and_one_picture():
     assert "<p>" not in first and "<table" not in page.split("<body>")[1].split("</header>")[0]
     without_frontier = report_page.render(frames, {"peaks": svg}, synthetic.loaded(made))
     assert 'id="figure-peaks"' in without_frontier.split("</header>")[0]
+
+
+QUICK = peaks({"preset": "quick"})
+
+# A sentence that connects the savings, tables that make it true, and tables that make it false.
+BRIDGES = {
+    "At small demands sharing saves whole servers; at large demands, where every server is full,"
+    " the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (FIRST, SECOND),
+    "At small demands sharing saves whole servers; at large demands, where every server is full,"
+    " the best mix (1 : 1) costs 20 % more (9.0 % to 31 %).": (
+        over_demand(STRETCH, edits=[savings(LOST | {"weights": "1 : 1"})]),
+        over_demand(STRETCH, edits=[savings({"weights": "1 : 1"})]),
+    ),
+    "At some demands sharing saves whole servers; at large demands, where every server is full,"
+    " the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (SECOND, NEVER),
+    "At this demand sharing saves whole servers; at large demands, where every server is full,"
+    " the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (
+        ASKED,
+        fleet(together={"saving": 0.0}),
+    ),
+}
+
+
+@pytest.mark.parametrize("text", BRIDGES)
+def test_one_sentence_connects_the_saving_at_a_demand_with_that_on_full_servers(text):
+    true, false = BRIDGES[text]
+    assert bridge(true) == text
+    assert bridge(false) != text
+
+
+def test_nothing_is_connected_if_one_saving_is_unknown_or_not_reliable():
+    doubtful = over_demand(STRETCH | {"reliable": False})
+    for tables in (SURE, NEVER, doubtful, {**FIRST, "savings": FIRST["savings"].iloc[:0]}):
+        assert bridge(tables) == ""
+
+
+CAVEATS = {
+    "Prices are those of the configured n1-standard-4 in us-central1, rates those of the measured"
+    " host.": (SURE, without("costs")),
+    "Prices are those of the configured machines, rates those of the measured hosts.": (
+        study(("costs", MIX, {"instance": "n1-standard-8"})),
+        SURE,
+    ),
+    "A first answer: preset quick.": (study(QUICK), SURE),
+    "A first answer: one server start per mix.": (study(peaks(ONCE, "a")), SURE),
+    "A first answer: preset quick and one server start per mix.": (
+        study(QUICK, peaks(ONCE)),
+        study(QUICK),
+    ),
+}
+
+
+@pytest.mark.parametrize("text", CAVEATS)
+def test_each_caveat_stands_only_where_it_is_true(text):
+    true, false = CAVEATS[text]
+    assert text in caveats(true) and text not in caveats(false)
+
+
+@dataclass
+class OfSeconds:
+    """A record of a cell that took so long."""
+
+    lasted_s: float
+
+    @property
+    def started(self):
+        return SimpleNamespace(monotonic_ns=5e9)
+
+    @property
+    def finished_monotonic_ns(self):
+        return 5e9 + self.lasted_s * 1e9
+
+
+FIVE_MINUTES = [OfSeconds(100.0)] * 3
+NARROW = {"ci_low": -0.05, "ci_high": 0.05}
+
+# What makes the answer surer, and the tables of a study of five minutes.
+ADVICE = {
+    "one run of each": (study(peaks(ONCE)), "{repeats: 3}", "10 more minutes"),
+    "one run of each by the preset quick": (
+        study(QUICK, peaks(ONCE)),
+        "{repeats: 3}",
+        "10 more minutes",
+    ),
+    # (0.05 / 0.03)^2 times 3 are 9: three times the 5 minutes, less those.
+    "an unclear saving": (study(savings(UNCLEAR | NARROW)), "{repeats: 9}", "10 more minutes"),
+    # (0.06 / 0.03)^2 times 3 are 12, but with few requests.
+    "an unclear saving by the preset quick": (
+        study(QUICK, savings(UNCLEAR | {"ci_low": -0.06, "ci_high": 0.06})),
+        "{repeats: 12}",
+        "15 more minutes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_there_is_one_advice_that_names_what_limits_the_certainty_and_how_long_it_takes(case):
+    tables, setting, time = ADVICE[case]
+    assert surer(tables, FIVE_MINUTES) == Surer(f"measurement: {setting}", time)
+
+
+def test_there_is_no_advice_where_more_repeats_would_not_help():
+    """Or too many would be needed, or nothing was measured."""
+    too_many = study(savings(UNCLEAR))  # (0.1 / 0.03)^2 times 3 are 34
+    nothing = study(peaks(NOTHING))
+    for tables in (SURE, too_many, nothing, study(*SMOKE)):
+        assert surer(tables, FIVE_MINUTES) is None
+
+
+def test_repeats_by_the_preset_quick_become_those_of_the_preset_standard():
+    made = synthetic.records(
+        synthetic.Truth({"a": 30.0, "b": 90.0}, repeats=3, preset="quick"), mixes=[(1, 1)], holds=()
+    )
+    records = synthetic.loaded(made)
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    took_s = sum(certainty._cell_s(record) for record in records)
+    found = surer(frames, records)
+    assert found.setting == "measurement: {preset: standard}"
+    number, unit = found.time.split()
+    assert int(number) * {"minutes": 60, "hours": 3600}[unit] > 1.5 * took_s
+
+
+def test_every_text_on_certainty_has_a_case():
+    settings = [f"measurement: {setting}" for _, setting, _ in ADVICE.values()]
+    cases = [*BRIDGES, *CAVEATS, *settings, "measurement: {preset: standard}"]
+    assert without_case(certainty, cases) == []
+
+
+def test_long_times_are_in_hours():
+    assert surer(study(peaks(ONCE)), [OfSeconds(4000.0)]).time == "3 more hours"
+    assert surer(study(peaks(ONCE)), [OfSeconds(20.0)]).time == "1 more minute"
+
+
+def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0}, repeats=1, preset="quick")
+    made = synthetic.records(truth, mixes=[(1, 1)], holds=())
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    page = report_page.render(frames, {"frontier": svg}, synthetic.loaded(made))
+    first, rest = page.split("</header>")
+    shown = html.unescape(re.sub(r"<[^>]+>", "", first))
+    assert re.search(r"To be surer: measurement: {repeats: 3}, about \d+ more minutes?\.", shown)
+    assert "A first answer: preset quick and one server start per mix." in shown
+    assert bridge(frames) and bridge(frames) in shown
+    body = re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
+    assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)
 
 
 def test_a_study_without_peaks_has_no_picture_beside_its_conclusion():

@@ -282,7 +282,7 @@ def test_no_difference_is_called_unclear():
 
 def test_a_single_quick_run_is_called_so():
     conclusion = conclusion_of(1.25, preset="quick", repeats=1)
-    assert conclusion.headline.endswith("(one run each: repeat to be sure)")
+    assert conclusion.headline.endswith("(one run each)")
     sentences = " ".join(conclusion.sentences)
     assert "comes from one run" in sentences
     assert "for trying a configuration" in sentences

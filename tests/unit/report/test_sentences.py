@@ -222,8 +222,8 @@ OF_SHARING = {
     ),
     "(no estimate for a 3 : 1 b)": (study(savings=[FAILED]), SURE),
     "There is no estimate for a 3 : 1 b (the server died).": (study(savings=[FAILED]), SURE),
-    "(one run each: repeat to be sure)": (study(peaks(ONCE)), study(peaks(ONCE, "a"))),
-    "(one run of a: repeat to be sure)": (study(peaks(ONCE, "a")), study(peaks(ONCE))),
+    "(one run each)": (study(peaks(ONCE)), study(peaks(ONCE, "a"))),
+    "(one run of a)": (study(peaks(ONCE, "a")), study(peaks(ONCE))),
     "One cpu1 server carries about 100 requests/s of a and b together; what that saves, this"
     " study cannot say a 1 : 1 b: no dedicated peak of b": (study(*NOTHING_SAVED), SURE),
     "One cpu1 server (as in cpu1.shared) carries about 100 requests/s of a and b together": (
@@ -321,16 +321,9 @@ OF_SHARING = {
         study(savings({"noise_floor": 0.05})),
         study(savings({"noise_floor": 0.25})),
     ),
-    # (0.1 / 0.03)^2 times 3 repeats are 34: more than anybody would wait for.
     "The interval contains 0, so the data do not show whether sharing saves. A million": (
         CLOSE,
         DEAR,
-    ),
-    # (0.05 / 0.03)^2 times 3 are 9: three times the 5 minutes of all three lines, less those.
-    "The interval contains 0, so the data do not show whether sharing saves. With `repeats: 9`,"
-    " about 10 more minutes of load, it would be about 2.9 % wide to either side.": (
-        study(savings(UNCLEAR | {"ci_low": -0.05, "ci_high": 0.05})),
-        study(savings(UNCLEAR | {"ci_low": -0.06, "ci_high": 0.05})),
     ),
     "The interval of a 3 : 1 b contains 0, so the data do not show": (
         study(savings(LOST, MIX), savings=[OTHER | UNCLEAR | {"saving": -0.4}]),
@@ -575,15 +568,13 @@ OF_FLEETS = {
     ),
     "Measured with requests of several images each: a 1 : 1 b. With requests of single images,"
     " servers may carry fewer images.": (fleet(images=8), ASKED),
-    "Some capacities come from a single server start: variation between starts is not included."
-    " To include it, use repeats: 3.": (
+    "Some capacities come from a single server start: variation between starts is not included.": (
         fleet(peaks(ONCE, "a")),
         # A line that found no limit is no capacity.
         fleet(peaks(NOT_LIMITED | {"repeats_used": 0}, MIX)),
     ),
 }
 
-DOUBTFUL = {"reliable": False}
 
 STRETCH = {"study": "s", "models": "a + b", "proportion": "a 50%, b 50%", "server": "cpu1"}
 STRETCH |= {"cheapest": "", "from_rps": 1.0, "to_rps": 100.0, "shared": True, "reliable": True}
@@ -592,6 +583,7 @@ STRETCH |= {"probability_of_saving": None}  # too many ways to divide servers
 STRETCH |= {"from_usd_per_month": 34.5, "to_usd_per_month": 69.0}
 LATER = {"from_rps": 101.0, "to_rps": 1000.0}
 AGAIN = {"shared": False, "least_saving": 0.0, "most_saving": 0.0}
+DOUBTFUL = {"reliable": False}
 A_ON_GPU = COMMON | REPEATED | PEAK | OF_LINES[0] | {"server": "gpu1", "scenario": "gpu1.a"}
 OF_ONE = STRETCH | {"models": "a", "proportion": "a 100%", **AGAIN}
 

@@ -248,7 +248,7 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
     if (points["repeats_used"] < 2).any():
         yield (
             "Some capacities come from a single server start: variation between starts is not"
-            " included. To include it, use repeats: 3."
+            " included."
         )
     if (points["preset"] == "quick").any():
         yield QUICK

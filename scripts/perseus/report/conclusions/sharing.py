@@ -16,22 +16,13 @@ from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown_tables import machine_text, plain_words
 
-QUICK = (
-    "This run used the preset quick, which is for trying a configuration. To be surer, set"
-    " measurement: {preset: standard} and run again."
-)
+QUICK = "This run used the preset quick, which is for trying a configuration."
 
 MAX_MIXES = 4
 """Largest number of mixes besides the best one that are named with their ratio."""
 
 MATTERS = 0.12
 """Smallest relevant saving: the largest that the study of 2020 found (LeMay, Li, Guo)."""
-
-RESOLVED = 0.03
-"""Half-width of an interval of a saving that distinguishes any relevant difference from 0."""
-
-MAX_REPEATS = 20
-"""Largest number of repeats that a sentence suggests."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row with the models of a load line, and their weights."""
@@ -132,9 +123,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
     once = used[used["repeats_used"] < 2]
     if len(once) and kind != "unclear":
         of = "each" if len(once) == len(used) else f"of {listed(list(once['mix']))}"
-        headline += f" (one run {of}: repeat to be sure)"
-    longer = _longer_study(best, tables["peaks"]) if kind == "unclear" else ""
-    evidence = (*_evidence(best, kind, known, tables["costs"], longer), *_without_result(savings))
+        headline += f" (one run {of})"
+    evidence = (*_evidence(best, kind, known, tables["costs"]), *_without_result(savings))
     sentences = (*evidence, *_caveats(used))
     return Conclusion(kind, headline, sentences, to_lines(used), rank=float(best["saving"]))
 
@@ -217,29 +207,6 @@ def at_most(known: pd.DataFrame) -> str:
     return f"{saves} and {costs}"
 
 
-def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
-    """A sentence on the number of repeats that would make the interval as narrow as the distance
-    from 0, or as RESOLVED; empty if too many.
-
-    The width of an interval falls with the square root of the number of repeats.
-    """
-    low, high = _ends(best)
-    half = (high - low) / 2
-    repeats = int(best["repeats"])
-    if not np.isfinite(half):
-        return ""
-    aim = max(abs(float(best["saving"])), RESOLVED)
-    more = max(math.ceil(repeats * (half / aim) ** 2), repeats + 1)
-    if more > MAX_REPEATS:
-        return ""
-    minutes = peaks["measured_s"].sum() / 60 * (more - repeats) / repeats
-    width = percent(half * math.sqrt(repeats / more))
-    return (
-        f" With `repeats: {more}`, about {math.ceil(minutes)} more minutes of load, it would be"
-        f" about {width} wide to either side."
-    )
-
-
 def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
     """The interval of the saving.
 
@@ -250,7 +217,7 @@ def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
 
 
 def _evidence(
-    best: pd.Series, kind: str, known: pd.DataFrame, costs: pd.DataFrame, longer: str
+    best: pd.Series, kind: str, known: pd.DataFrame, costs: pd.DataFrame
 ) -> Iterator[str]:
     low, high = _ends(best)
     if best["saving"] >= 0:
@@ -285,9 +252,7 @@ def _evidence(
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
         of = "" if best["ci_high"] >= 0 else f" of {listed(list(known[contains]['mix']))}"
-        yield (
-            f"The interval{of} contains 0, so the data do not show whether sharing saves.{longer}"
-        )
+        yield f"The interval{of} contains 0, so the data do not show whether sharing saves."
     yield from _money(best, costs)
 
 

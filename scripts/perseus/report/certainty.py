@@ -1,0 +1,166 @@
+"""Lines of the first screen: how sure the conclusion is, and what would make it surer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from perseus.peak.durations import expected_s
+from perseus.peak.outcome import Outcome
+from perseus.report.conclusions.conclusion import Tables
+from perseus.report.conclusions.over_demand import all_questions, saves
+from perseus.report.headline import best_saving, saving_bounds, top_fleets
+from perseus.report.numbers import bounds, listed, percent
+from perseus.report.shown_tables import machine_text
+from perseus.results.fleets.plans import SHARING
+from perseus.results.records import PeakRecord, Record
+from perseus.study.presets import PRESETS
+
+FEWEST_REPEATS: Final = 3
+"""Number of repeats that shows the variation between starts of a server."""
+MAX_REPEATS: Final = 20
+"""Largest number of repeats that the page suggests."""
+RESOLVED: Final = 0.03
+"""Half-width of an interval of a saving that distinguishes any relevant difference from 0."""
+MAX_MINUTES: Final = 100
+"""Largest time in minutes; longer times are in hours."""
+
+
+@dataclass(frozen=True)
+class Surer:
+    """The setting that makes the conclusion surer, and the time that it takes."""
+
+    setting: str
+    time: str
+
+
+def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
+    """Advice on what limits the certainty: the number of repeats, or else the preset.
+
+    None without a limit, from the preset smoke, or if neither limits the certainty.
+    """
+    known = _known(tables["peaks"])
+    if known.empty:
+        return None
+    repeats = int(known["repeats"].max())
+    needed = max(FEWEST_REPEATS, _repeats_to_resolve(best_saving(tables)))
+    if repeats < needed:
+        more_s = _took_s(records) * (needed - repeats) / repeats
+        return Surer(f"measurement: {{repeats: {needed}}}", _time(more_s, "more "))
+    if "quick" in set(known["preset"]):
+        return Surer("measurement: {preset: standard}", _time(_standard_s(records)))
+    return None
+
+
+def _known(peaks: pd.DataFrame) -> pd.DataFrame:
+    """Measured load lines with a limit."""
+    is_measured = (peaks["verdict"] != Outcome.PREDICTED) & (peaks["preset"] != "smoke")
+    return peaks[is_measured & peaks["estimate_rps"].notna()]
+
+
+def _repeats_to_resolve(saving: pd.Series | None) -> int:
+    """The number of repeats that would make the interval of an unclear saving as narrow as the
+    distance from 0, or as RESOLVED; 0 if the saving is clear, or if too many.
+
+    The width of an interval falls with the square root of the number of repeats.
+    """
+    if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
+        return 0
+    half = (saving["ci_high"] - saving["ci_low"]) / 2
+    if not np.isfinite(half):
+        return 0
+    aim = max(abs(float(saving["saving"])), RESOLVED)
+    needed = math.ceil(saving["repeats"] * (half / aim) ** 2)
+    return needed if needed <= MAX_REPEATS else 0
+
+
+def _took_s(records: Sequence[Record]) -> float:
+    """Seconds in which the cells were measured, with the starts of their servers."""
+    return sum(map(_cell_s, records))
+
+
+def _cell_s(record: Record) -> float:
+    return (record.finished_monotonic_ns - record.started.monotonic_ns) / 1e9
+
+
+def _standard_s(records: Sequence[Record]) -> float:
+    """Seconds that the preset standard takes for the cells: searches take longer."""
+    return sum(_cell_s(record) * _times_as_long(record) for record in records)
+
+
+def _times_as_long(record: Record) -> float:
+    """Expected load of a search near its limit with the preset standard, relative to its own."""
+    if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
+        return 1.0
+    line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
+    rates_rps = [base + record.estimate_scale * step for base, step in line]
+    standard, own = (
+        expected_s(settings, record.task.slas, rates_rps)
+        for settings in (PRESETS["standard"].settings, record.task.search)
+    )
+    return standard / own
+
+
+def _time(seconds: float, more: str = "") -> str:
+    """For example, "12 more minutes" or "3 hours", rounded up."""
+    minutes = math.ceil(seconds / 60)
+    if minutes <= MAX_MINUTES:
+        return f"{minutes} {more}minute{'' if minutes == 1 else 's'}"
+    return f"{math.ceil(minutes / 60)} {more}hours"
+
+
+def caveats(tables: Tables) -> Iterator[str]:
+    """Sentences on what the prices and the rates belong to, and on little evidence."""
+    priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share", "region"])
+    if len(priced) == 1:
+        row = priced.iloc[0]
+        machine = f"{machine_text(row)} in {row['region']}"
+        yield f"Prices are those of the configured {machine}, rates those of the measured host."
+    elif len(priced):
+        yield "Prices are those of the configured machines, rates those of the measured hosts."
+    known = _known(tables["peaks"])
+    little = []
+    if "quick" in set(known["preset"]):
+        little.append("preset quick")
+    if (known["repeats_used"] < 2).any():
+        little.append("one server start per mix")
+    if little:
+        yield f"A first answer: {listed(little)}."
+
+
+def bridge(tables: Tables) -> str:
+    """A sentence that connects the saving at the demand of the headline with the saving on full
+    servers; empty if one of them is unknown or sharing saves nothing at that demand."""
+    where, full = _where_sharing_saves(tables), best_saving(tables)
+    if not where or full is None:
+        return ""
+    if full["saving"] >= 0:
+        effect = f"saves {percent(full['saving'])} ({saving_bounds(full)})"
+    else:
+        low, high = full["ci_simultaneous_low"], full["ci_simultaneous_high"]
+        ends = bounds(-float(high), -float(low), percent)
+        effect = f"costs {percent(-full['saving'])} more ({ends})"
+    return (
+        f"{where} sharing saves whole servers; at large demands, where every server is full, the"
+        f" best mix ({_short(full)}) {effect}."
+    )
+
+
+def _where_sharing_saves(tables: Tables) -> str:
+    if len(tables["fleets"]):
+        saving = top_fleets(tables["fleets"])[SHARING]["saving"]
+        return "At this demand" if saving > 1e-9 else ""
+    groups = [each for each in all_questions(tables) if len(each.models) > 1]
+    if not any(saves(row) for each in groups for row in each.stretches):
+        return ""
+    return "At small demands" if all(each.shared_at_first for each in groups) else "At some demands"
+
+
+def _short(saving: pd.Series) -> str:
+    """The weights of a mix, or its whole name."""
+    return str(saving["weights"] or saving["mix"])
