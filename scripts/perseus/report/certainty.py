@@ -33,7 +33,7 @@ MAX_MINUTES: Final = 100
 
 @dataclass(frozen=True)
 class Surer:
-    """The setting that makes the conclusion surer, and the time that it takes."""
+    """The key of `measurement` that makes the conclusion surer, and the time that it takes."""
 
     setting: str
     time: str
@@ -51,9 +51,9 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
     needed = max(FEWEST_REPEATS, _repeats_to_resolve(best_saving(tables)))
     if repeats < needed:
         more_s = _took_s(records) * (needed - repeats) / repeats
-        return Surer(f"measurement: {{repeats: {needed}}}", _time(more_s, "more "))
+        return Surer(f"repeats: {needed}", _time(more_s, "more "))
     if "quick" in set(known["preset"]):
-        return Surer("measurement: {preset: standard}", _time(_standard_s(records)))
+        return Surer("preset: standard", _time(_standard_s(records)))
     return None
 
 
@@ -116,19 +116,18 @@ def _time(seconds: float, more: str = "") -> str:
 
 def caveats(tables: Tables) -> Iterator[str]:
     """Sentences on what the prices and the rates belong to, and on little evidence."""
-    priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share", "region"])
+    priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
-        row = priced.iloc[0]
-        machine = f"{machine_text(row)} in {row['region']}"
-        yield f"Prices are those of the configured {machine}, rates those of the measured host."
+        machine = machine_text(priced.iloc[0])
+        yield f"Prices are of the configured {machine}, rates of the measured host."
     elif len(priced):
-        yield "Prices are those of the configured machines, rates those of the measured hosts."
+        yield "Prices are of the configured machines, rates of the measured hosts."
     known = _known(tables["peaks"])
     little = []
     if "quick" in set(known["preset"]):
         little.append("preset quick")
     if (known["repeats_used"] < 2).any():
-        little.append("one server start per mix")
+        little.append("one server start")
     if little:
         yield f"A first answer: {listed(little)}."
 

@@ -38,7 +38,8 @@ def test_demands_are_shaded_where_the_table_says_that_sharing_pays(gain, between
     spans = [(span.get_x(), span.get_x() + span.get_width()) for span in panel.patches]
     for rps in np.unique(demands["total_rps"]):
         at = stretches[(stretches["from_rps"] <= rps) & (rps <= stretches["to_rps"])]
-        assert any(low <= rps <= high for low, high in spans) == at["shared"].item()
+        pays = at["shared"].item() and at["reliable"].item()
+        assert any(low <= rps <= high for low, high in spans) == pays
 
 
 @pytest.mark.parametrize("name", ["break_even", "speed"])

@@ -164,7 +164,7 @@ def test_capacities_of_requests_of_several_images_are_said_to_be_such(rps):
     [
         (2.0, "yes", "a and b should share at every demand: it saves 50 %"),
         (0.5, "yes", "a and b should share up to 12"),
-        (0.001, "no", "a and b need servers of their own: sharing is not cheaper at any demand"),
+        (0.001, "no", "a and b need servers of their own: sharing is not reliably cheaper at any"),
     ],
 )
 def test_without_a_demand_it_is_told_over_the_demand(gain, kind, headline):
