@@ -166,6 +166,7 @@ SEEN = """
     bars: [...result.querySelectorAll("meter")].map((bar) => bar.value),
     csv: link && (await (await page.defaultView.fetch(link.href)).text()),
     mixes: [...mixes].map((row) => texts(row.cells)),
+    why: texts(result.querySelectorAll(":scope > p")),
     drawn: result.querySelectorAll(".uplot canvas").length,
   };
 """
@@ -190,6 +191,15 @@ def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
     seen = found["asked"]
     mixes = {tuple(row[:2]): tuple(row[2:4]) for row in seen["mixes"]}
     assert mixes == of_one_mix(study[0].operating_points, {"a": 40.0, "b": 90.0})
+    best, second = seen["mixes"][:2]
+    takes = [
+        f"{row[2]} server{'s' * (row[2] != '1')} at {row[5]} utilisation" for row in (best, second)
+    ]
+    assert seen["why"] == [
+        f"With one mix for all servers, {best[0]} fits this demand best: {takes[0]}. {second[0]}"
+        f" takes {takes[1]}: {second[4]} is scarce."
+    ]
+    assert (float(best[3]), float(best[5][:-2])) < (float(second[3]), float(second[5][:-2]))
     assert seen["drawn"] == 1 and seen["bars"] and all(0 < bar <= 1 for bar in seen["bars"])
     rows = [line.split(",") for line in seen["csv"].splitlines()]
     assert rows[0] == ["series", "point", '"a (requests/s)"', '"b (requests/s)"']
@@ -207,6 +217,13 @@ def test_a_plan_of_three_models_has_bars_and_no_frontier(page, tmp_path):
     three = form_of({"a": 40, "b": 90, "c": 10})
     seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(three))["asked"]
     assert seen["drawn"] == 0 and seen["csv"] is None and len(seen["bars"]) >= 3
+
+
+@browser.needs_chromium
+def test_mixes_are_not_compared_for_one_model(page, tmp_path):
+    one = form_of({"a": 40, "b": 0, "c": 0})
+    seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(one))["asked"]
+    assert seen["why"] == [] and seen["mixes"] == []
 
 
 KEPT = """
