@@ -454,23 +454,34 @@ def test_a_model_with_the_least_share_of_the_demand_has_some(shares, words):
     assert not PROPORTION.test(pd.Series([words.replace("a 0", "a 2").replace("24", "22")])).any()
 
 
-def test_sharing_is_not_named_where_it_is_cheaper_at_the_lower_limits_alone():
+def test_a_saving_at_the_lower_limits_alone_is_that_of_the_plan_but_not_reliable():
     question = Question((A, B), (0.5, 0.5))
     alone, shared = Option("cpu1", False), Option("cpu1", True)
     unsure = [Cost(question, alone, 10.0, 3, 3.0, 2.0), Cost(question, shared, 10.0, 2, 2.0, 2.0)]
-    assert [each.option for each in stretches(unsure)] == [alone]
+    (found,) = stretches(unsure)
+    assert (found.option, found.is_reliable) == (shared, False)
+    assert (found.least_saving, found.most_saving) == pytest.approx((0, 1 / 3))
+    as_dear = [unsure[0], Cost(question, shared, 10.0, 3, 3.0, 1.0)]
+    (found,) = stretches(as_dear)
+    assert (found.option, found.is_reliable) == (alone, True)
     sure = [unsure[0], Cost(question, shared, 10.0, 2, 2.0, 1.0)]
     (found,) = stretches(sure)
-    assert found.option == shared
+    assert (found.option, found.is_reliable) == (shared, True)
     assert (found.least_saving, found.most_saving) == pytest.approx((1 / 3, 0.5))
+    # A dearer type with a reliable saving comes before a cheaper one without.
+    other = Option("cpu2", True)
+    several = [*unsure, Cost(question, other, 10.0, 1, 2.5, 1.5)]
+    (found,) = stretches(several)
+    assert (found.option, found.is_reliable) == (other, True)
 
 
-@pytest.mark.parametrize(("probability", "shared"), [(0.49, False), (0.5, True), (np.nan, True)])
-def test_sharing_is_not_named_where_most_draws_save_nothing(probability, shared):
+@pytest.mark.parametrize(("probability", "reliable"), [(0.49, False), (0.5, True), (np.nan, True)])
+def test_a_saving_is_not_reliable_where_most_draws_save_nothing(probability, reliable):
     question = Question((A, B), (0.5, 0.5))
     alone = Cost(question, Option("cpu1", False), 10.0, 3, 3.0, 3.0)
     other = Cost(question, Option("cpu1", True), 10.0, 2, 2.0, 2.0, probability)
-    assert [each.option.shared for each in stretches([alone, other])] == [shared]
+    (found,) = stretches([alone, other])
+    assert found.option.shared and found.is_reliable == reliable
 
 
 @pytest.mark.parametrize(("gain", "within"), [(1.1, 0.05), (1.0, 0.05), (0.9, 0.05), (1.1, 1e-9)])
