@@ -141,12 +141,12 @@ def bridge(tables: Tables) -> str:
     if full["saving"] >= 0:
         effect = f"saves {percent(full['saving'])} ({saving_bounds(full)})"
     else:
-        low, high = full["ci_simultaneous_low"], full["ci_simultaneous_high"]
-        ends = bounds(-float(high), -float(low), percent)
+        low, high = float(full["ci_simultaneous_low"]), float(full["ci_simultaneous_high"])
+        ends = bounds(-np.inf if high >= 1 else -high, -low, percent)  # 1 is no bound
         effect = f"costs {percent(-full['saving'])} more ({ends})"
     return (
         f"{where} sharing saves whole servers; at large demands, where every server is full, the"
-        f" best mix ({_short(full)}) {effect}."
+        f" best mix by estimate ({_short(full)}) {effect}."
     )
 
 
