@@ -49,7 +49,7 @@ def write_export_error(path: Path, reason: str) -> None:
 
 
 def export_error(path: Path) -> str:
-    """The export error in a model file; empty if the file holds a model."""
+    """Return the export error in a model file; empty if the file holds a model."""
     with path.open("rb") as file:
         return file.read().decode() if file.read(len(HEADER)) == HEADER else ""
 

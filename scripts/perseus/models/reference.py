@@ -62,7 +62,7 @@ class Reference:
         return [answer[output] for answer in self.answers]
 
     def scales(self, tolerance: float) -> dict[str, float]:
-        """The scales for errors of each output."""
+        """Return the scales for errors of each output."""
         return {name: scale_of(self.all_answers(name), tolerance) for name in self.outputs}
 
     def error(

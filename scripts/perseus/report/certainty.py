@@ -40,7 +40,7 @@ class Surer:
 
 
 def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
-    """Advice on what limits the certainty: the number of repeats, or else the preset.
+    """Return advice on what limits the certainty: the number of repeats, or else the preset.
 
     None without a limit, from the preset smoke, or if neither limits the certainty.
     """
@@ -58,14 +58,14 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
 
 
 def _known(peaks: pd.DataFrame) -> pd.DataFrame:
-    """Measured load lines with a limit."""
+    """Return measured load lines with a limit."""
     is_measured = (peaks["verdict"] != Outcome.PREDICTED) & (peaks["preset"] != "smoke")
     return peaks[is_measured & peaks["estimate_rps"].notna()]
 
 
 def _repeats_to_resolve(saving: pd.Series | None) -> int:
-    """The number of repeats that would make the interval of an unclear saving as narrow as the
-    distance from 0, or as RESOLVED; 0 if the saving is clear, or if too many.
+    """Return the number of repeats that would make the interval of an unclear saving as narrow as
+    the distance from 0, or as RESOLVED; 0 if the saving is clear, or if too many.
 
     The width of an interval falls with the square root of the number of repeats.
     """
@@ -80,7 +80,7 @@ def _repeats_to_resolve(saving: pd.Series | None) -> int:
 
 
 def _took_s(records: Sequence[Record]) -> float:
-    """Seconds in which the cells were measured, with the starts of their servers."""
+    """Return seconds in which the cells were measured, with the starts of their servers."""
     return sum(map(_cell_s, records))
 
 
@@ -89,12 +89,13 @@ def _cell_s(record: Record) -> float:
 
 
 def _standard_s(records: Sequence[Record]) -> float:
-    """Seconds that the preset standard takes for the cells: searches take longer."""
+    """Return seconds that the preset standard takes for the cells: searches take longer."""
     return sum(_cell_s(record) * _times_as_long(record) for record in records)
 
 
 def _times_as_long(record: Record) -> float:
-    """Expected load of a search near its limit with the preset standard, relative to its own."""
+    """Return expected load of a search near its limit with the preset standard, relative to its
+    own."""
     if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
         return 1.0
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
@@ -115,7 +116,7 @@ def _time(seconds: float, more: str = "") -> str:
 
 
 def caveats(tables: Tables) -> Iterator[str]:
-    """Sentences on what the prices and the rates belong to, and on little evidence."""
+    """Yield sentences on what the prices and the rates belong to, and on little evidence."""
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
@@ -133,8 +134,8 @@ def caveats(tables: Tables) -> Iterator[str]:
 
 
 def bridge(tables: Tables) -> str:
-    """A sentence that connects the saving at the demand of the headline with the saving on full
-    servers; empty if one of them is unknown or sharing saves nothing at that demand."""
+    """Return a sentence that connects the saving at the demand of the headline with the saving on
+    full servers; empty if one of them is unknown or sharing saves nothing at that demand."""
     where, full = _where_sharing_saves(tables), best_saving(tables)
     if not where or full is None:
         return ""
@@ -161,5 +162,5 @@ def _where_sharing_saves(tables: Tables) -> str:
 
 
 def _short(saving: pd.Series) -> str:
-    """The weights of a mix, or its whole name."""
+    """Return the weights of a mix, or its whole name."""
     return str(saving["weights"] or saving["mix"])

@@ -92,7 +92,7 @@ class Chart:
 
 
 def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
-    """The search as rates over time by verdict, and latencies over the load.
+    """Yield the search as rates over time by verdict, and latencies over the load.
 
     windows: rows of windows.parquet of all repeats of the load line.
     """
@@ -162,7 +162,7 @@ def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
-    """The frontier of each scenario with two tenants."""
+    """Yield the frontier of each scenario with two tenants."""
     results = FigureData(tables)
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     tenants_of = dict(list(results.tenants.groupby("scenario")))
@@ -195,7 +195,8 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
 
 
 def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
-    """The row with a finite upper end in place of a missing bound, and a mix that says so."""
+    """Return the row with a finite upper end in place of a missing bound, and a mix that says
+    so."""
     if line[f"ci_high_{unit}"] != math.inf:
         return line
     end = {f"ci_high_{unit}": OPEN_END * line[f"estimate_{unit}"]}
@@ -203,7 +204,8 @@ def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
 
 
 def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
-    """One series with the two ends of each interval, which pictures.js joins by their name."""
+    """Yield one series with the two ends of each interval, which pictures.js joins by their
+    name."""
     low, high = ([m for m in markers if m.scale == end] for end in ENDS)
     pairs = [
         pair
@@ -218,7 +220,7 @@ def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
 
 
 def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
-    """One series for each kind of marker."""
+    """Yield one series for each kind of marker."""
     for scale, (name, colour) in {**SCALES, PREDICTED: ("predicted", "#56B4E9")}.items():
         mine = [m for m in markers if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
         if mine:
@@ -228,7 +230,7 @@ def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
 
 
 def of_costs(break_even: pd.DataFrame) -> Iterator[Chart]:
-    """Cost over the demand of each group of models, dedicated and shared."""
+    """Yield cost over the demand of each group of models, dedicated and shared."""
     for number, (models, rows) in enumerate(break_even.groupby("models", sort=False)):
         options = rows.groupby(["server", "shared"], sort=False)
         series = [
@@ -255,5 +257,5 @@ def _colour(verdict: str) -> str:
 
 
 def _number(value: float) -> float | None:
-    """The number with four digits; None for infinity, which JSON lacks."""
+    """Return the number with four digits; None for infinity, which JSON lacks."""
     return float(f"{value:.4g}") if math.isfinite(value) else None

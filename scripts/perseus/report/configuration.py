@@ -16,8 +16,8 @@ NONE = Entry("\N{EN DASH}")
 
 
 def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
-    """Tables of models, tenants, servers and measurement, and of models that servers already
-    had."""
+    """Yield the tables of models, tenants, servers and measurement, and of models that servers
+    already had."""
     batches = _max_batch_sizes(records)
     rows = {
         "Models": [_keys(model) | _no_keys_of_others(model) for model in task.models],
@@ -63,7 +63,7 @@ def _no_keys_of_others(model: Model) -> Row:
 
 
 def _settings(title: str, rows: Sequence[Row]) -> ShownTable:
-    """One row for each part, one column for each key with a value."""
+    """Return one row for each part, one column for each key with a value."""
     keys = [key for key in rows[0] if any(_is_given(row[key]) for row in rows)]
     return ShownTable(
         title=title,
@@ -130,7 +130,7 @@ def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTabl
 
 
 def presets(records: Sequence[Record]) -> list[Row]:
-    """Each preset with its search settings, and its scenarios."""
+    """Return each preset with its search settings, and its scenarios."""
     found: dict[str, Row] = {}
     for task in (record.task for record in records):
         if task.preset not in found:

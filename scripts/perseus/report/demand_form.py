@@ -123,7 +123,7 @@ class DemandForm:
 
 
 def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | None:
-    """The form; None without operating points."""
+    """Return the form; None without operating points."""
     points = tables["operating_points"]
     if points.empty:
         return None
@@ -140,7 +140,7 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
 
 
 def _of_study(tables: Tables) -> dict[str, float]:
-    """The highest level of the study's demand."""
+    """Return the highest level of the study's demand."""
     if not len(tables["fleets"]):
         return {}
     level = top_fleets(tables["fleets"])[SHARING]["level"]
@@ -157,7 +157,7 @@ def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float
 
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
-    """A third of the first dedicated estimate of each model, or else of its largest one."""
+    """Return a third of the first dedicated estimate of each model, or else of its largest one."""
     keys = points[POINT].itertuples(index=False, name=None)
     alone = points[[key in dedicated for key in keys]]
     most = points.groupby("model")["estimate_rps"].max()

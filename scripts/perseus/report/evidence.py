@@ -75,15 +75,16 @@ class PageEvidence:
         return dict(islice(self.records.items(), MAX_CELLS))
 
     def link(self, cell: str) -> str:
-        """Anchor of a cell's section; "" without one."""
+        """Return the anchor of a cell's section; "" without one."""
         return f"cell-{cell}" if cell in self.shown else ""
 
     def certified_link(self, cell: str) -> str:
-        """Anchor of the window that certified the rate, or else of its cell."""
+        """Return the anchor of the window that certified the rate, or else of its cell."""
         return self._window_link(cell, self.certified(cell))
 
     def failing_link(self, cell: str) -> str:
-        """Anchor of the first failing window above the certified rate, or else of its cell."""
+        """Return the anchor of the first failing window above the certified rate, or else of its
+        cell."""
         return self._window_link(cell, self.failing(cell))
 
     def _window_link(self, cell: str, number: int | None) -> str:
@@ -100,22 +101,22 @@ class PageEvidence:
         return found
 
     def cells_of(self, scenario: str, load_line: str) -> Sequence[Record]:
-        """The repeats of a load line."""
+        """Return the repeats of a load line."""
         return self._lines.get((scenario, load_line), ())
 
     def searches_of(self, scenario: str, load_line: str) -> Sequence[PeakRecord]:
-        """Repeats of a load line whose searches have a section."""
+        """Return the repeats of a load line whose searches have a section."""
         return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
 
     def certified(self, cell: str) -> int | None:
-        """The last window that certified the rate of a search."""
+        """Return the last window that certified the rate of a search."""
         record = self.records[cell]
         if not isinstance(record, PeakRecord) or record.certified_window < 0:
             return None
         return record.certified_window
 
     def failing(self, cell: str) -> int | None:
-        """The window that failed at the lowest rate above the certified one."""
+        """Return the window that failed at the lowest rate above the certified one."""
         record, frame = self.records[cell], self.windows.get(cell)
         if not isinstance(record, PeakRecord) or frame is None or frame.empty:
             return None
@@ -124,7 +125,7 @@ class PageEvidence:
         return None if failed.empty else int(failed["window"].iloc[0])
 
     def sections(self) -> Iterator[CellEvidence]:
-        """One section for each cell that is shown."""
+        """Yield one section for each cell that is shown."""
         total = sum(frame["window"].nunique() for frame in self.windows.values())
         for name, record in self.shown.items():
             frame = self.windows.get(name, pd.DataFrame(columns=["window"]))
@@ -155,7 +156,7 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Windows of the shown cells, for the attempt that counts."""
+    """Return the windows of the shown cells, for the attempt that counts."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
     return {
         cell: _without_sla(frame.assign(cell=cell)) for cell, frame in found.items() if len(frame)
@@ -191,7 +192,7 @@ def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
 
 
 def _facts(record: Record) -> dict[str, str]:
-    """Short facts of the record, by name."""
+    """Return short facts of the record, by name."""
     task = record.task
     began = datetime.fromtimestamp(record.started.unix_ns / 1e9, UTC)
     lasted_s = (record.finished_monotonic_ns - record.started.monotonic_ns) / 1e9
@@ -227,7 +228,7 @@ def _value_text(value: object) -> str:
 
 
 def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
-    """One row for all tenants of a window."""
+    """Return one row for all tenants of a window."""
     worst = tenants["exceedance"].max()
     reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
     first = tenants.iloc[0]

@@ -39,12 +39,12 @@ LONGEST_MIX = 100
 
 
 def per_month(usd_per_hour: float) -> str:
-    """A price per month, for example $34.7/month."""
+    """Return a price per month, for example $34.7/month."""
     return f"${significant(HOURS_PER_MONTH * usd_per_hour)}/month"
 
 
 def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
-    """The rows of `frame` that belong to the load line of a row."""
+    """Return the rows of `frame` that belong to the load line of a row."""
     return frame[on_line(frame, line)]
 
 
@@ -64,18 +64,18 @@ class FigureData:
         return self.tables["tenants"]
 
     def tenants_of(self, line: pd.Series) -> pd.DataFrame:
-        """Rows of the tenants on a load line, given its row of the peaks."""
+        """Return the rows of the tenants on a load line, given its row of the peaks."""
         return of_line(self.tenants, line)
 
     def alone(self, line: pd.Series, tenant: str) -> pd.Series:
-        """Row of the peaks for the dedicated tenant of a shared load line."""
+        """Return the row of the peaks for the dedicated tenant of a shared load line."""
         of = self.tenants
         like = (of["server"] == line["server"]) & (of["preset"] == line["preset"])
         mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
         return of_line(self.peaks, mine).iloc[0]
 
     def called(self, line: pd.Series) -> str:
-        """Short label of a load line.
+        """Return short label of a load line.
 
         It includes the tenants if several groups share servers, or the scenario if the tenants take
         too much room.
@@ -97,13 +97,13 @@ class FigureData:
 
     @property
     def _has_several_groups(self) -> bool:
-        """Whether several groups of tenants, or several scenarios, share servers."""
+        """True if several groups of tenants, or several scenarios, share servers."""
         shared = self.peaks[self.peaks["kind"] != "dedicated"]
         scenarios = shared.groupby("server")["scenario"].nunique()
         return bool(shared["models"].nunique() > 1 or scenarios.gt(1).any())
 
     def names_of(self, lines: pd.DataFrame) -> list[str]:
-        """Labels of load lines, one for each row."""
+        """Return the labels of load lines, one for each row."""
         return [self.called(line) for _, line in lines.iterrows()]
 
     @cached_property
@@ -124,15 +124,15 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """A pattern that differs for tenants of the same colour."""
+        """Return a pattern that differs for tenants of the same colour."""
         place = self.names.index(tenant)
         return (place + place // len(COLOURS)) % len(COLOURS)
 
     def look(self, tenant: str) -> dict[str, Any]:
-        """Style of the tenant's marks."""
+        """Return the style of the tenant's marks."""
         return {"color": self.colour(tenant), "marker": self.marker(tenant)}
 
     def handles(self, among: pd.Series) -> list[Line2D]:
-        """Legend handles for the tenants in the series."""
+        """Return legend handles for the tenants in the series."""
         there = set(among)
         return [Line2D([], [], **self.look(n), label=n) for n in self.names if n in there]

@@ -47,7 +47,7 @@ def shared_markers(
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
-    """Divisor of the rates that corrects them for the speed of the host; 1 if unknown.
+    """Return the divisor of the rates that corrects them for the speed of the host; 1 if unknown.
 
     The distance of a shared line from the line of dedicated servers then equals its sharing ratio.
     """

@@ -52,7 +52,8 @@ def word_count(text: str) -> int:
 
 
 def sure(probability: float) -> str:
-    """A probability as text such as "97 % sure"; a few hundred draws allow at most two digits."""
+    """Return a probability as text such as "97 % sure"; a few hundred draws allow at most two
+    digits."""
     return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
 
 
@@ -61,7 +62,7 @@ def usd(amount: float) -> str:
 
 
 def top_fleets(fleets: pd.DataFrame) -> dict[str, pd.Series]:
-    """Rows of the highest demand, by strategy."""
+    """Return the rows of the highest demand, by strategy."""
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     return {str(row["strategy"]): row for _, row in top.iterrows()}
 
@@ -123,7 +124,7 @@ def _over_demand(tables: Tables) -> Headline | None:
 
 
 def _split(asked: Asked) -> str:
-    """The share of the first of two models in the requests, or no split of more models."""
+    """Return the share of the first of two models in the requests, or no split of more models."""
     parts = str(asked.stretches[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"
@@ -136,18 +137,18 @@ def _shared(asked: Asked) -> list[pd.Series]:
 
 
 def _is_unknown(asked: Asked) -> bool:
-    """Whether a range has shared servers, but no dedicated ones to compare with."""
+    """Return whether a range has shared servers, but no dedicated ones to compare with."""
     return any(pd.isna(row["least_saving"]) for row in _shared(asked))
 
 
 def _least(chances: list[float]) -> str:
-    """The lowest probability; None if one is unknown."""
+    """Return the lowest probability; None if one is unknown."""
     least = np.min(chances) if chances else np.nan
     return "" if np.isnan(least) else f" ({sure(float(least))})"
 
 
 def best_saving(tables: Tables) -> pd.Series | None:
-    """The largest known saving of different models on full servers."""
+    """Return the largest known saving of different models on full servers."""
     savings = tables["savings"]
     several = savings["models"].map(lambda names: len(set(names.split(" + "))) > 1)
     known = savings[several.astype(bool) & savings["saving"].notna()]
@@ -155,7 +156,7 @@ def best_saving(tables: Tables) -> pd.Series | None:
 
 
 def saving_bounds(row: pd.Series) -> str:
-    """The simultaneous interval as text; an upper end of 1 is no bound."""
+    """Return the simultaneous interval as text; an upper end of 1 is no bound."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
     return bounds(float(low), np.inf if high >= 1 else float(high), percent)
 
@@ -194,7 +195,7 @@ def _one_server(tables: Tables) -> Headline | None:
 
 
 def _experiment(tables: Tables) -> Headline | None:
-    """The headline of another experiment: the first conclusion that is short enough, without
+    """Return the headline of another experiment: the first conclusion that is short enough, without
     brackets if needed."""
     found = list(conclusions(tables))
     for conclusion in found:

@@ -33,7 +33,7 @@ LABELS = {
 
 
 def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Different hosts, by the shown facts, with their number of cells."""
+    """Return different hosts, by the shown facts, with their number of cells."""
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         shown = json.dumps({name: record.host.get(name) for name in SHOWN}, sort_keys=True)
@@ -43,14 +43,14 @@ def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def days(records: Sequence[Record]) -> str:
-    """Days (UTC) of the first and the last cell."""
+    """Return days (UTC) of the first and the last cell."""
     starts = [record.started.unix_ns / 1e9 for record in records]
     ends = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
     return " to ".join(dict.fromkeys(ends))
 
 
 def differences(records: Sequence[Record]) -> list[str]:
-    """Sentences about facts that differ between cells although they should not.
+    """Return sentences about facts that differ between cells although they should not.
 
     The software of a remote server is compared only between cells of the same server. A fact that
     is unknown in a cell, for example because no client ran, is not a difference.
@@ -60,7 +60,7 @@ def differences(records: Sequence[Record]) -> list[str]:
 
 
 def without_statistics(records: Sequence[Record]) -> list[str]:
-    """Servers without statistics on queue and compute times, with their software."""
+    """Return servers without statistics on queue and compute times, with their software."""
     found = (
         f"{record.task.server.name} ({record.software} {record.triton_version})"
         for record in records
@@ -70,14 +70,14 @@ def without_statistics(records: Sequence[Record]) -> list[str]:
 
 
 def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """Sentences about facts in which two studies differ."""
+    """Return sentences about facts in which two studies differ."""
     before, after = _values(base), _values(new)
     both = [what for what in before if what in after and before[what].keys() != after[what].keys()]
     return [(what, " or ".join(before[what]), " or ".join(after[what])) for what in both]
 
 
 def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
-    """Values of each fact, in the order of their appearance."""
+    """Return the values of each fact, in the order of their appearance."""
     values: dict[str, dict[str, None]] = {}
     for record in records:
         for what, value in _facts(record):
@@ -87,7 +87,7 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Facts of a record, without its cores, which differ between jobs."""
+    """Yield the facts of a record, without its cores, which differ between jobs."""
     host, server = record.host, record.task.server.name
     for name, label in LABELS.items():
         yield label, host.get(name)

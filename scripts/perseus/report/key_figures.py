@@ -118,7 +118,7 @@ def _certainty(row: pd.Series) -> str:
 
 
 def _rate(label: str, row: pd.Series) -> Card:
-    """The limit of a load line with its interval, if it is known."""
+    """Return the limit of a load line with its interval, if it is known."""
     low, high = row["ci_low_rps"], row["ci_high_rps"]
     is_known = pd.notna(low) and pd.notna(high)
     interval = bounds(low or -np.inf, high, significant) if is_known else ""

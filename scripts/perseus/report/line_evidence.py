@@ -54,8 +54,8 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
 
 
 def _searched(windows: pd.DataFrame) -> pd.DataFrame:
-    """Windows on the load line, without the other windows of the search; all windows if none is on
-    the line."""
+    """Return windows on the load line, without the other windows of the search; all windows if none
+    is on the line."""
     of_search = windows[windows["scale"].notna()]
     return of_search if len(of_search) else windows
 
@@ -73,7 +73,7 @@ def _result(row: Row) -> str:
 
 
 def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
-    """Facts of the line; windows: rows of windows.parquet of all repeats."""
+    """Return the facts of the line; windows: rows of windows.parquet of all repeats."""
     each = windows.groupby(["cell", "window"], sort=False)
     offered = each["offered_rps"].sum()
     verdicts = each["window_verdict"].first()

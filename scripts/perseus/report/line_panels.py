@@ -57,7 +57,7 @@ def by_line(
 
 
 def columns_of(style: FigureTask, count: int) -> int:
-    """Number of panels side by side."""
+    """Return the number of panels side by side."""
     return min(2 if style.width_mm >= 2 * MIN_MM else 1, count)
 
 
@@ -67,7 +67,7 @@ def title(results: FigureData, row: pd.Series) -> str:
 
 
 def folders(results: FigureData, row: pd.Series) -> list[Path]:
-    """Folders of the raw results of a load line's repeats."""
+    """Return the folders of the raw results of a load line's repeats."""
     wanted = set(results.tenants_of(row)["cell"])
     return [folder for folder in results.cells if folder.name in wanted]
 

@@ -27,17 +27,17 @@ class Link:
 
 
 def anchor(title: str) -> str:
-    """The id of the section with that title."""
+    """Return the id of the section with that title."""
     return title.lower().replace(" ", "-")
 
 
 def line_id(row: Mapping[str, object]) -> str:
-    """The id of a load line's row in the peaks."""
+    """Return the id of a load line's row in the peaks."""
     return f"line-{row['scenario']}.{row['load_line']}"
 
 
 def on_line(frame: pd.DataFrame, row: pd.Series) -> pd.Series:
-    """Mask of the rows that belong to the load line of a row."""
+    """Return the mask of the rows that belong to the load line of a row."""
     return (frame["scenario"] == row["scenario"]) & (frame["load_line"] == row["load_line"])
 
 

@@ -43,7 +43,7 @@ NO_DAY = (
 
 
 def tables(frames: Mapping[str, pd.DataFrame], evidence: PageEvidence) -> Iterator[ShownTable]:
-    """All tables in the order of the page."""
+    """Yield all tables in the order of the page."""
     rows = {name: rows_of(frame, table_module(name).SCHEMA.arrow) for name, frame in frames.items()}
     first = [name for name in TABLES if name not in (*OF_KINDS, *PREDICTIONS)]
     yield from sections(first, rows, evidence)
@@ -134,7 +134,8 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
 
 
 def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
-    """Anchors of the windows that certified the rate, and that failed at the lowest rate."""
+    """Return the anchors of the windows that certified the rate, and that failed at the lowest
+    rate."""
     cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
     certified = min(
         (record for record in cells if record.certified_window >= 0),
@@ -268,7 +269,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
 
 
 def _costs_of(paid: Mapping[str, Row], pricings: Sequence[str]) -> Iterator[Entry]:
-    """Costs of a line; `paid` has its row for each pricing."""
+    """Yield the costs of a line; `paid` has its row for each pricing."""
     first = _any(paid)
     yield Entry(str(first["server"]))
     yield Entry(str(first["mix"]), link=line_id(first))

@@ -10,19 +10,19 @@ MAX_DIGITS = 16
 
 
 def percent(share: float) -> str:
-    """A share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
+    """Return a share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
     digits = 0 if abs(share) >= 0.0995 else 1
     return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def percent_below(share: float, bound: float) -> str:
-    """A share as in `percent`, with enough digits to distinguish it from a higher bound."""
+    """Return a share as in `percent`, with enough digits to distinguish it from a higher bound."""
     digits = next((n for n in range(MAX_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
 
 def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
-    """An interval as text, "11.9 to 12.8"; an infinite end is left out."""
+    """Return an interval as text, "11.9 to 12.8"; an infinite end is left out."""
     if math.isinf(low) or math.isinf(high):
         if math.isinf(low) and math.isinf(high):
             return "no bound"
@@ -31,14 +31,14 @@ def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def chance(probability: float) -> str:
-    """A probability with at most three digits, since there are a few thousand draws."""
+    """Return a probability with at most three digits, since there are a few thousand draws."""
     if probability > 0.999:
         return "> 0.999"
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
 def significant(value: float | None) -> str:
-    """A number with three significant digits; an en dash if there is none.
+    """Return a number with three significant digits; an en dash if there is none.
 
     Numbers below 0.0001 have an exponent.
     """
@@ -58,5 +58,5 @@ def significant(value: float | None) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
+    """Return "a", "a and b", "a, b and c"."""
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -47,7 +47,7 @@ def _linked(
     lines: Set[str],
     evidence: PageEvidence,
 ) -> Entry:
-    """The entry with a link to its cell or load line, if that is on the page."""
+    """Return the entry with a link to its cell or load line, if that is on the page."""
     entry = entry_of(row, columns, shares)
     if columns == "cell":
         return entry.to(evidence.link(str(row["cell"])))

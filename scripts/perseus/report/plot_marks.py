@@ -53,7 +53,7 @@ FAR = 1.5
 
 
 def furthest(values: pd.DataFrame) -> float:
-    """End of the axis for intervals, beside these values; infinite without values."""
+    """Return the end of the axis for intervals, beside these values; infinite without values."""
     known = values.to_numpy(dtype=float)
     known = known[np.isfinite(known)]
     return FAR * float(known.max()) if known.size else np.inf
@@ -80,7 +80,7 @@ def upright(
 
 
 def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
-    """The value, the lower end, the drawn upper end, and whether the interval goes on."""
+    """Return the value, the lower end, the drawn upper end, and whether the interval goes on."""
     value, low, high = ends
     last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
     return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)

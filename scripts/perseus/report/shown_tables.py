@@ -64,7 +64,8 @@ class ShownTable:
 
 
 def rows_of(frame: pd.DataFrame, schema: pa.Schema | None = None) -> list[Row]:
-    """Rows as dictionaries, with None for missing values and integers where the schema says so."""
+    """Return rows as dictionaries, with None for missing values and integers where the schema says
+    so."""
     whole = {field.name for field in schema or () if pa.types.is_integer(field.type)}
     return [
         {str(key): _plain(value, key in whole) for key, value in row.items()}
@@ -79,13 +80,13 @@ def _plain(value: Any, is_whole: bool) -> Any:
 
 
 def shares_of(schema: pa.Schema) -> frozenset[str]:
-    """Columns that are shares, which are shown in percent."""
+    """Return columns that are shares, which are shown in percent."""
     of = (schema.field(name) for name in schema.names)
     return frozenset(each.name for each in of if (each.metadata or {}).get(b"unit") == b"share")
 
 
 def entry_of(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozenset[str]) -> Entry:
-    """The entry of a column, or of three columns as a value with its interval."""
+    """Return the entry of a column, or of three columns as a value with its interval."""
     if not isinstance(columns, str):
         return span(row, columns, "percent" if columns[0] in shares else "significant")
     value = row[columns]
@@ -101,12 +102,13 @@ def entry_of(row: Mapping[str, Any], columns: str | Sequence[str], shares: froze
 
 
 def plain_words(name: str) -> str:
-    """A name of Perseus, such as a verdict, with spaces."""
+    """Return a name of Perseus, such as a verdict, with spaces."""
     return name.replace("_", " ")
 
 
 def fails_below(row: Mapping[str, Any] | pd.Series) -> bool:
-    """Whether the first failing rate of a load line is below the interval of its estimate."""
+    """Return whether the first failing rate of a load line is below the interval of its
+    estimate."""
     failing, low = row["first_failing_rps"], row["ci_low_rps"]
     return failing is not None and low is not None and bool(failing < low)
 
@@ -130,7 +132,7 @@ def count(value: float | None) -> str:
 
 
 def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> Entry:
-    """A value with the interval of the other two columns: 12.3, (11.9 to 12.8)."""
+    """Return a value with the interval of the other two columns: 12.3, (11.9 to 12.8)."""
     write = significant if scale == "significant" else share
     value, *ends = (row[name] for name in names)
     if value is None or None in ends:
@@ -139,7 +141,7 @@ def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant
 
 
 def between(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> str:
-    """Text such as "11.9 to 12.8" from two columns; an end without a bound is left out."""
+    """Return text such as "11.9 to 12.8" from two columns; an end without a bound is left out."""
     write = significant if scale == "significant" else share
     low, high = (row[name] for name in names)
     if low is None or high is None:

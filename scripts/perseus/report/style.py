@@ -75,7 +75,7 @@ def panels(
 def wrapped_title(
     axes: Axes, text: str, style: FigureTask, columns: int, pad_pt: float | None = None
 ) -> Text:
-    """A title above one of several panels in a row, wrapped to its width."""
+    """Return a title above one of several panels in a row, wrapped to its width."""
     width = characters(style.width_mm / columns - BESIDE_MM, style.font_pt)
     lines = textwrap.fill(text, width, break_long_words=False)
     return axes.set_title(lines, loc="left", pad=pad_pt)
@@ -91,12 +91,12 @@ def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
 
 
 def characters(width_mm: float, font_pt: float) -> int:
-    """Number of characters that fit on a line."""
+    """Return the number of characters that fit on a line."""
     return int(width_mm / (0.6 * font_pt / 72 / MM))
 
 
 def short(row: pd.Series) -> str:
-    """A short label of a load line, for axes whose legend names the tenants."""
+    """Return a short label of a load line, for axes whose legend names the tenants."""
     if row["kind"] == "dedicated":
         return f"{row['mix']} alone"
     if row["load_line"] == DEMANDED:
@@ -114,14 +114,14 @@ def short(row: pd.Series) -> str:
 
 
 def few(tenants: str) -> str:
-    """Names of tenants joined by plus signs; "the others" if there are many."""
+    """Return the names of tenants joined by plus signs; "the others" if there are many."""
     names = tenants.split(" + ")
     is_short = len(names) <= MAX_BACKGROUND_NAMED and len(tenants) <= MAX_BACKGROUND_CHARACTERS
     return tenants if len(names) == 1 or is_short else "the others"
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
-    """Row labels, wrapped so that most of the width is left for the plot."""
+    """Return row labels, wrapped so that most of the width is left for the plot."""
     width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
     lines = textwrap.TextWrapper(width, max_lines=MAX_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}")
     space = "\N{NO-BREAK SPACE}"
@@ -129,7 +129,7 @@ def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
 
 
 def rows_mm(names: Sequence[str], style: FigureTask) -> float:
-    """Height of rows with these labels."""
+    """Return the height of rows with these labels."""
     more = max((name.count("\n") for name in names), default=0)
     return len(names) * (ROW_MM + more * 1.2 * TICKS * style.font_pt / 72 / MM)
 
@@ -203,7 +203,7 @@ def _wrap(text: Text, width: float) -> None:
 
 
 def empty_figure(style: FigureTask, text: str) -> Figure:
-    """A figure that says why it is empty; the page leaves it out, recognised by NOTHING."""
+    """Return a figure that says why it is empty; the page leaves it out, recognised by NOTHING."""
     figure, (axes,) = panels(style, 1, 1, 30)
     figure.set_gid(NOTHING)
     axes.set_axis_off()
@@ -213,8 +213,8 @@ def empty_figure(style: FigureTask, text: str) -> Figure:
 
 @contextmanager
 def drawing(style: FigureTask) -> Iterator[None]:
-    """Matplotlib settings for figures: matplotlib's defaults and those of Perseus, without the
-    user's matplotlibrc."""
+    """Yield Matplotlib settings for figures: matplotlib's defaults and those of Perseus, without
+    the user's matplotlibrc."""
     settings: dict[Any, Any] = {
         "font.family": FAMILIES[style.font],
         "mathtext.fontset": MATHEMATICS[style.font],

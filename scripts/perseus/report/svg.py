@@ -101,7 +101,7 @@ def _path(path: str) -> str:
 
 
 def _segments(path: str) -> Iterator[str]:
-    """Relative segments; ends are rounded, so that errors do not add up."""
+    """Yield relative segments; ends are rounded, so that errors do not add up."""
     x = y = first_x = first_y = 0
     for command, numbers in SEGMENT.findall(path):
         parts = [round(PER_POINT * float(number)) for number in numbers.split()]

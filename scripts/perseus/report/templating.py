@@ -20,7 +20,7 @@ VENDORED: Final = Path(__file__).parent / "vendored"
 
 
 def environment() -> jinja2.Environment:
-    """The template environment, which escapes everything but Markup."""
+    """Return the template environment, which escapes everything but Markup."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -44,15 +44,15 @@ def breakable(text: str) -> Markup:
 
 
 def data_url(svg: bytes) -> str:
-    """An SVG file as an image source; a quarter shorter than base64."""
+    """Return an SVG file as an image source; a quarter shorter than base64."""
     return "data:image/svg+xml," + quote(svg.decode(), safe=" !$&'()*+,-./:;<=>?@[]^_`{|}~\"")
 
 
 def _vendored(name: str) -> Markup:
-    """A library for a script element."""
+    """Return a library for a script element."""
     return Markup((VENDORED / name).read_text(encoding="utf-8"))
 
 
 def _packed(name: str) -> str:
-    """A binary file in base64."""
+    """Return a binary file in base64."""
     return base64.b64encode((VENDORED / name).read_bytes()).decode()

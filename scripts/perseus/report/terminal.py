@@ -33,7 +33,7 @@ def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
 
 
 def writable(text: str, encoding: str) -> str:
-    """The text, as far as the encoding allows."""
+    """Return the text, as far as the encoding allows."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -65,7 +65,7 @@ def _lines(tables: Path) -> Iterator[str]:
 
 
 def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
-    """One row for each load line, in columns."""
+    """Yield one row for each load line, in columns."""
     rows = [
         ("server", "load line", "requests/s", "95 % interval", "certified", "verdict"),
         *(
@@ -86,7 +86,7 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
 
 
 def _interval(row: pd.Series) -> str:
-    """The interval, with a mark if a rate below it failed; empty without an interval."""
+    """Return the interval, with a mark if a rate below it failed; empty without an interval."""
     if pd.isna(row["ci_low_rps"]):
         return ""
     mark = f" {BELOW}" if fails_below(row) else ""

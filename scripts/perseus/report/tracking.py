@@ -118,14 +118,14 @@ def _log(
 
 
 def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys of the configuration and their values, as text; list entries are keyed by their
-    names."""
+    """Yield the keys of the configuration and their values, as text; list entries are keyed by
+    their names."""
     for place, value in _leaves(configuration, ()):
         yield _name(place), str(value)[:MAX_CHARACTERS]
 
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
-    """Finite peaks, sharing ratios, costs and fleets, by table, row and column."""
+    """Yield finite peaks, sharing ratios, costs and fleets, by table, row and column."""
     for table, (keys, columns) in LOGGED.items():
         for row in frames[table].to_dict("records"):
             place = [row["server"]] if "server" in row else []
@@ -151,7 +151,7 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _name(place: Sequence[str]) -> str:
-    """The name with characters that MLflow allows, at most 250."""
+    """Return the name with characters that MLflow allows, at most 250."""
     return NOT_IN_NAMES.sub("_", "/".join(place))[:250]
 
 

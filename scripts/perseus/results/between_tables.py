@@ -200,21 +200,22 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """Inferences/s of each load line at the certified rate of the lowest repeat; NaN if a repeat
-    has none."""
+    """Return the Inferences/s of each load line at the certified rate of the lowest repeat; NaN if
+    a repeat has none."""
     cells = _of_cells(tables["tenants"], "rate_rps", images)
     return _lowest(cells.groupby(level=LINE, sort=False))
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
-    """Inferences/s of each load line at the estimated limit, mean of the repeats that found one."""
+    """Return the Inferences/s of each load line at the estimated limit, mean of the repeats that
+    found one."""
     return (
         _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()
     )
 
 
 def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
-    """Sums over the tenants of each cell; in requests/s without `images`."""
+    """Return sums over the tenants of each cell; in requests/s without `images`."""
     names = zip(tenants["scenario"], tenants["tenant"], strict=True)
     each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]
     inferences = tenants.assign(inferences=tenants[rate] * np.array(each, dtype=float))
@@ -225,10 +226,10 @@ def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
 
 
 def _lowest(groups: SeriesGroupBy) -> pd.Series:
-    """The lowest value of each group; NaN if one is NaN."""
+    """Return the lowest value of each group; NaN if one is NaN."""
     return groups.agg(lambda values: values.min(skipna=False))
 
 
 def _total(groups: SeriesGroupBy) -> pd.Series:
-    """The sum of each group; NaN if one value is NaN."""
+    """Return the sum of each group; NaN if one value is NaN."""
     return groups.agg(lambda values: values.sum(skipna=False))

@@ -82,7 +82,7 @@ def check_comparison(table: pa.Table) -> None:
 
 
 def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """One line for each row that breaks a rule, at most MAX_LISTED per rule."""
+    """Return one line for each row that breaks a rule, at most MAX_LISTED per rule."""
     found = [
         line
         for name, table in tables.items()
@@ -103,7 +103,7 @@ def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def _has_keys(name: str, table: pa.Table) -> bool:
-    """Whether the table has the key columns, without duplicates."""
+    """Return whether the table has the key columns, without duplicates."""
     schema: Schema = module_of(name).SCHEMA
     if table.column_names != schema.names:
         return False
@@ -115,7 +115,7 @@ def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
 
 
 def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
-    """Problems within one table."""
+    """Return problems within one table."""
     if not table.num_rows and table.schema.equals(schema.arrow):
         return []  # pandera takes as long as this to report the same
     frame = table.to_pandas(types_mapper=_PANDAS.get)
@@ -128,7 +128,7 @@ def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
 
 
 def pandera_schema(schema: Schema) -> pandera.DataFrameSchema:
-    """The definition of a table as a pandera schema."""
+    """Return the definition of a table as a pandera schema."""
     return pandera.DataFrameSchema(
         {
             each.name: pandera.Column(
@@ -167,14 +167,14 @@ def _of_rows(of: Relation) -> pandera.Check:
 
 
 def _plain(values: pd.Series) -> pd.Series:
-    """Numbers as floats, with NaN for null."""
+    """Return numbers as floats, with NaN for null."""
     if values.dtype in (_PANDAS[REAL], _PANDAS[WHOLE]):
         return pd.Series(values.to_numpy(float, na_value=np.nan), values.index)
     return values
 
 
 def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
-    """Lines for one broken rule: its rows, or for a broken column pandera's message."""
+    """Return lines for one broken rule: its rows, or for a broken column pandera's message."""
     if error.reason_code not in OF_ROWS:
         return [f"{name}: {str(error).splitlines()[0]}"]
     row_message = _row_message(schema, error)
@@ -184,7 +184,7 @@ def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaErr
 
 
 def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
-    """A function that describes the problem of a row."""
+    """Return a function that describes the problem of a row."""
     column, what = error.schema.name, getattr(error.check, "error", "")
     if error.reason_code is SchemaErrorReason.SERIES_CONTAINS_NULLS:
         return lambda row: f"{column} is null, and must not be"
@@ -199,7 +199,7 @@ def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], st
 
 
 def _place(name: str, frame: pd.DataFrame, schema: Schema, row: int) -> str:
-    """The number of the row, from 1, and its key."""
+    """Return the number of the row, from 1, and its key."""
     of = ", ".join(_text(frame.loc[row, each]) for each in schema.key)
     return f"{name}, row {row + 1} ({of})" if of else f"{name}, row {row + 1}"
 
@@ -211,7 +211,7 @@ def _text(value: Any) -> str:
 
 
 def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """The first MAX_LISTED lines, and the number of the others."""
+    """Yield the first MAX_LISTED lines, and the number of the others."""
     every = list(lines)
     yield from every[:MAX_LISTED]
     if len(every) > MAX_LISTED:
@@ -219,7 +219,7 @@ def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
-    """Differences between the CSV and the Parquet file of a table."""
+    """Yield differences between the CSV and the Parquet file of a table."""
     with temporary_folder() as folder:
         twin = folder / path.name
         parquet.write(table, folder / f"{name}.parquet", twin)

@@ -49,7 +49,7 @@ def client_load(
 
 
 def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests, str]) -> str:
-    """The problem of any model with this request shape; empty if there is none."""
+    """Return the problem of any model with this request shape; empty if there is none."""
     return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
 
 
@@ -60,7 +60,7 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    """The request shape of each tenant; image requests have none."""
+    """Return the request shape of each tenant; image requests have none."""
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [
         (

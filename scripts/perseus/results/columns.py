@@ -99,7 +99,7 @@ PRICED = [
 
 
 def of_price(price: Price) -> Row:
-    """The columns PRICED."""
+    """Return the columns PRICED."""
     return {
         "currency": price.currency,
         "price_date": price.date,
@@ -108,7 +108,7 @@ def of_price(price: Price) -> Row:
 
 
 def load_line(peak: RepeatedPeak) -> Row:
-    """The columns LOAD_LINE."""
+    """Return the columns LOAD_LINE."""
     task = peak.task
     return {
         **_scenario(task),
@@ -126,7 +126,7 @@ def load_line(peak: RepeatedPeak) -> Row:
 
 
 def cell(task: MeasureTask) -> Row:
-    """The columns CELL."""
+    """Return the columns CELL."""
     return {**_scenario(task), "cell": task.cell, "repeat": task.repeat}
 
 
@@ -165,6 +165,6 @@ WINDOW = (
 
 
 def compute_ms(window: Mapping[str, Any]) -> float:
-    """The mean time of input, network and output in the server; NaN if a part is missing."""
+    """Return the mean time of input, network and output in the server; NaN if a part is missing."""
     parts = ("compute_input_ms", "compute_ms", "compute_output_ms")
     return sum(number(window.get(name)) for name in parts)

@@ -12,7 +12,8 @@ JOULES_PER_KWH = 3.6e6
 
 
 def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
-    """USD for a million inferences of one image each, on a server that always serves this rate."""
+    """Return USD for a million inferences of one image each, on a server that always serves this
+    rate."""
     return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
@@ -27,7 +28,8 @@ class Energy:
     of: str
 
     def usd_per_million(self, usd_per_kwh: float | None) -> float:
-        """Cost of electricity for a million inferences; NaN if energy or its price is unknown."""
+        """Return the cost of electricity for a million inferences; NaN if energy or its price is
+        unknown."""
         price = np.nan if usd_per_kwh is None else usd_per_kwh
         return self.joules * 1e6 / JOULES_PER_KWH * price
 

@@ -39,7 +39,7 @@ COLUMN: Final = ("column", "type", "unit", "values", "meaning")
 
 
 def dictionary() -> str:
-    """The text of docs/reference/data.md."""
+    """Return the text of docs/reference/data.md."""
     parts = [
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
@@ -73,19 +73,19 @@ def dictionary() -> str:
 
 
 def keys(model: type[BaseModel]) -> dict[str, str]:
-    """The keys of a file that a pydantic model reads, with their meanings."""
+    """Return the keys of a file that a pydantic model reads, with their meanings."""
     fields = model.model_fields.items()
     return {of.alias or name: of.description for name, of in fields if of.description}
 
 
 def _keys(model: type[BaseModel], but: Iterable[str] = ()) -> str:
-    """A table of these keys, except those in `but`."""
+    """Return a table of these keys, except those in `but`."""
     told = set(but)
     return _rows(("key", "meaning"), [row for row in keys(model).items() if row[0] not in told])
 
 
 def _of_kinds() -> Iterator[str]:
-    """The keys that each kind of experiment adds to the record."""
+    """Yield the keys that each kind of experiment adds to the record."""
     for name in TABLES:
         record = getattr(module_of(name), "RECORD", None)
         if record is not None:
@@ -102,7 +102,7 @@ def _table(name: str, what: str, schema: pa.Schema) -> str:
 
 
 def _checked(name: str, what: str, schema: Schema) -> str:
-    """A table of a study with its rules."""
+    """Return a table of a study with its rules."""
     rows = map(_column, schema.columns)
     parts = [f"### {name}.parquet\n\n{what}\n", _rows(COLUMN, rows)]
     if schema.key:

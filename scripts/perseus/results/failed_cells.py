@@ -34,7 +34,7 @@ class Ended(Ending):
 
     @property
     def is_on_busy_host(self) -> bool:
-        """Whether other processes used its server's cores, and no rate was certified."""
+        """True if other processes used its server's cores, and no rate was certified."""
         return self.outcome is Outcome.UNCERTIFIED and bool(self.other_load)
 
     @property
@@ -64,8 +64,8 @@ def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
 
 
 def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Outputs to measure again: folders of cells and files of ceilings with temporary failures.
-    Blocked cells follow by themselves."""
+    """Return outputs to measure again: folders of cells and files of ceilings with temporary
+    failures. Blocked cells follow by themselves."""
     cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
     return cells + list(disturbed_ceilings(ceilings))
 
@@ -76,8 +76,8 @@ def final_message(
     configfiles: Sequence[Path] = (),
     overrides: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
-    """Lines for the terminal: which cells have no result, why, and what to do; none if all have a
-    result.
+    """Yield lines for the terminal: which cells have no result, why, and what to do; none if all
+    have a result.
 
     `configfiles` and `overrides` are those of the command that ran.
     """
@@ -99,7 +99,7 @@ def final_message(
 
 
 def _make_again(configfiles: Sequence[Path]) -> str:
-    """The `make again` command for the study of these files, which supports no overrides."""
+    """Return the `make again` command for the study of these files, which supports no overrides."""
     here = Path.cwd()
     named = [f.relative_to(here) if f.is_relative_to(here) else f for f in configfiles]
     files = [f"CONFIGFILE={' '.join(map(str, named))}"] if named else []

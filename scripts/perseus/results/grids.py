@@ -159,7 +159,7 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
 
 
 def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
-    """The highest p95 of all tenants with load and repeats, at the certified rate of each
+    """Return the highest p95 of all tenants with load and repeats, at the certified rate of each
     repeat."""
     rows = (row for record in peak.records for row in results.certified_windows[record.folder])
     loaded = (row for row in rows if row["phase"] != Phase.ALONE and row["offered_rps"])
@@ -189,7 +189,7 @@ def _excluded(
 
 
 def _broken(value: float, key: str, most: float) -> str:
-    """The broken bound as text; empty if it is kept."""
+    """Return the broken bound as text; empty if it is kept."""
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"

@@ -46,12 +46,12 @@ def write(path: Path, cells: Iterable[Path]) -> None:
 
 
 def folders(lists: Iterable[str]) -> list[Path]:
-    """Folders of the raw results of all cells in these lists."""
+    """Return the folders of the raw results of all cells in these lists."""
     return [cell for path in map(Path, lists) for cell in _cells(path)]
 
 
 def has_lost_a_cell(path: Path) -> bool:
-    """Whether the list exists, but the raw results of one of its cells do not."""
+    """Return whether the list exists, but the raw results of one of its cells do not."""
     try:
         return not all(cell.exists() for cell in _cells(path))
     except (OSError, ValueError):  # the list does not exist or is not readable

@@ -49,6 +49,6 @@ def noise(capacities_rps: ArrayLike) -> Noise:
 
 
 def deviation(found: float, freedom: int) -> Interval:
-    """A standard deviation of normal values with its 95 % interval (chi-squared)."""
+    """Return a standard deviation of normal values with its 95 % interval (chi-squared)."""
     low, high = np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, [1 - TAIL, TAIL])))
     return Interval(found, found * float(low), found * float(high))

@@ -82,7 +82,7 @@ class PredictedMix:
         return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
-        """The sharing ratio predicted by one model."""
+        """Return the sharing ratio predicted by one model."""
         return predicted(step, self.shared, self.other_mixes)
 
     @property
@@ -125,8 +125,8 @@ class SharedServer:
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
-        """Mixes of different models: each measured one with the others, and each unmeasured pair
-        with one mix per set of models."""
+        """Yield the mixes of different models: each measured one with the others, and each
+        unmeasured pair with one mix per set of models."""
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off, missed = errors_by_step(self.known), len(self.infeasible)
         for i, each in enumerate(different):
@@ -166,7 +166,7 @@ class Predictions:
 def shared_servers(
     peaks: Sequence[RepeatedPeak], dedicated: Dedicated, memory_bytes: Mapping[str, float]
 ) -> Iterator[SharedServer]:
-    """Servers with shared scenarios, one entry per preset; `memory_bytes` is by model."""
+    """Yield servers with shared scenarios, one entry per preset; `memory_bytes` is by model."""
     lines: dict[tuple[str, str], list[RepeatedPeak]] = {}
     for peak in peaks:
         if not peak.is_dedicated:

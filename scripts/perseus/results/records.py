@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def number(value: float | None) -> float:
-    """Type of a number in a result file; null becomes NaN."""
+    """Return the type of a number in a result file; null becomes NaN."""
     return float("nan") if value is None else float(value)
 
 
@@ -267,7 +267,8 @@ class Record(BaseModel):
         return "Triton" if self.server_name in ("triton", None) else self.server_name
 
     def windows(self) -> list[Row]:
-        """Rows of windows.parquet of the attempt that counts, one per window and tenant."""
+        """Return the rows of windows.parquet of the attempt that counts, one per window and
+        tenant."""
         stands = [("attempt", "=", self.attempt)]
         return list(pq.read_table(self.folder / "windows.parquet", filters=stands).to_pylist())
 
@@ -370,11 +371,11 @@ class PeakRecord(Record):
 
     @property
     def has_limit(self) -> bool:
-        """Whether the search found the limit of the server."""
+        """True if the search found the limit of the server."""
         return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
     def rates_rps(self, scale: float) -> Floats:
-        """Requests/s of each tenant at a point of the load line."""
+        """Return the requests/s of each tenant at a point of the load line."""
         return np.array(self.line.base_rps) + scale * np.array(self.line.direction_rps)
 
 

@@ -57,7 +57,8 @@ class Quantity:
         return len(self.draws) > 0
 
     def interval(self, tail: float = TAIL) -> Interval:
-        """Quantiles of the draws with `tail` on each side, or open ends; NaN without draws."""
+        """Return the quantiles of the draws with `tail` on each side, or open ends; NaN without
+        draws."""
         if not self.is_known:
             return Interval(self.value, np.nan, np.nan)
         low, high = np.quantile(self.draws, [tail, 1 - tail])
@@ -68,11 +69,11 @@ class Quantity:
         return replace(self, value=factor * self.value, draws=factor * self.draws)
 
     def dividing(self, by: float) -> Quantity:
-        """The quantity `by` / self."""
+        """Return the quantity `by` / self."""
         return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
 
     def over(self, other: Quantity) -> Quantity:
-        """self / other, draw by draw, with the open ends of both."""
+        """Return self / other, draw by draw, with the open ends of both."""
         return Quantity(
             self.value / other.value,
             self.draws / other.draws,
@@ -142,12 +143,12 @@ class RepeatedPeak:
 
     @property
     def is_known(self) -> bool:
-        """Whether a repeat found a limit of the server."""
+        """True if a repeat found a limit of the server."""
         return len(self.scale_draws) > 0
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether no repeat found a limit, and in one of them no rate keeps the SLAs."""
+        """True if no repeat found a limit, and in one of them no rate keeps the SLAs."""
         return not self.is_known and any(
             record.outcome == Outcome.INFEASIBLE for record in self.records
         )
@@ -159,12 +160,12 @@ class RepeatedPeak:
 
     @property
     def open_below(self) -> bool:
-        """Whether a lost repeat may have had a lower limit than the others."""
+        """True if a lost repeat may have had a lower limit than the others."""
         return any(record.outcome != Outcome.CLIENT_LIMITED for record in self.lost)
 
     @property
     def open_above(self) -> bool:
-        """Whether a lost repeat may have had a higher limit than the others."""
+        """True if a lost repeat may have had a higher limit than the others."""
         return any(record.outcome not in SERVER_COULD_NOT for record in self.lost)
 
     @property
@@ -173,7 +174,7 @@ class RepeatedPeak:
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
-        """The weighted sum of its rates over the tenants."""
+        """Return the weighted sum of its rates over the tenants."""
         return Quantity(
             float((self.rates_rps * weights).sum()),
             (self.rates_draws_rps * weights).sum(axis=1),
@@ -188,7 +189,7 @@ class RepeatedPeak:
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """The simulated dedicated limit of a tenant, mean of the repeats; NaN if unknown."""
+        """Return the simulated dedicated limit of a tenant, mean of the repeats; NaN if unknown."""
         place = self.tenants.index(tenant)
         limits = [
             r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
@@ -215,7 +216,7 @@ class RepeatedPeak:
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
-        """The same with other names for the tenants, in their order."""
+        """Return the same with other names for the tenants, in their order."""
         run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
@@ -270,7 +271,7 @@ Alone = Sequence[RepeatedPeak | None]
 
 
 def key(task: MeasureTask) -> tuple[str, str]:
-    """The common key of the repeats of a load line."""
+    """Return the common key of the repeats of a load line."""
     return task.scenario, task.run.name
 
 
@@ -315,7 +316,7 @@ def group(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> dict[tuple[str, str], RepeatedPeak]:
-    """All peaks by `key`, in the order of their load lines."""
+    """Return all peaks by `key`, in the order of their load lines."""
     found: dict[tuple[str, str], list[PeakRecord]] = {}
     for record in records:
         found.setdefault(key(record.task), []).append(record)
@@ -323,20 +324,20 @@ def group(
 
 
 def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
-    """Peaks of one tenant alone."""
+    """Return the peaks of one tenant alone."""
     alone = [peak for peak in peaks if peak.is_dedicated]
     return {(peak.task.server.name, peak.tenants[0], peak.task.preset): peak for peak in alone}
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
-    """Dedicated peaks on the same server with the same preset, so that the evidence is
+    """Return dedicated peaks on the same server with the same preset, so that the evidence is
     comparable."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
 def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
-    """Measured peaks with a limit."""
+    """Return measured peaks with a limit."""
     return [each for each in peaks if each is not None and each.is_known]
 
 
@@ -373,7 +374,7 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Speed of the server relative to the dedicated cell of each tenant."""
+    """Return the speed of the server relative to the dedicated cell of each tenant."""
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])
 

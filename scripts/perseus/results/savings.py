@@ -60,7 +60,7 @@ def _saving(ratio: Quantity, tail: float, compared: int) -> Saving:
 
 
 def _saved(ratio: Interval) -> Interval:
-    """1 - 1 / ratio: from minus infinity to 1."""
+    """Return 1 - 1 / ratio: from minus infinity to 1."""
     with np.errstate(divide="ignore"):
         value, low, high = 1 - 1 / np.array([ratio.value, ratio.low, ratio.high])
     return Interval(float(value), float(low), float(high))

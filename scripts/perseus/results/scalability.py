@@ -98,7 +98,8 @@ class Fit:
 def throughput_rps(
     law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
 ) -> Floats:
-    """Throughput of a law at these ascending numbers of requests in flight; shape (levels,)."""
+    """Return the throughput of a law at these ascending numbers of requests in flight; shape
+    (levels,)."""
     (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
     return np.asarray(single_rps * relative)
 
@@ -178,7 +179,8 @@ class _Region:
         )
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
-        """Interval of values at these points, with logarithms that may be off by `off`."""
+        """Return the interval of values at these points, with logarithms that may be off by
+        `off`."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
 

@@ -8,19 +8,19 @@ import pandas as pd
 
 
 def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The tables, by name, with the scenario after each ambiguous `mix`."""
+    """Return the tables, by name, with the scenario after each ambiguous `mix`."""
     same = in_several_scenarios(tables["peaks"]) if "peaks" in tables else set()
     return {name: with_scenarios(frame, same) for name, frame in tables.items()}
 
 
 def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
-    """Texts of load lines that occur in several scenarios of a server."""
+    """Return the texts of load lines that occur in several scenarios of a server."""
     each = lines.drop_duplicates(["server", "scenario", "mix"])
     return frozenset(each[each.duplicated(["server", "mix"])]["mix"])
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
-    """The table with the scenario after these mixes, if its rows are load lines."""
+    """Return the table with the scenario after these mixes, if its rows are load lines."""
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
     if "grid" in frame:  # its rows are settings of one question

@@ -117,7 +117,7 @@ def ascending(*names: str) -> Relation:
 
 
 def close(a: Any, b: Any) -> Any:
-    """Whether numbers are equal within TOLERANCE; infinite ones only to themselves."""
+    """Return whether numbers are equal within TOLERANCE; infinite ones only to themselves."""
     return np.isclose(a, b, rtol=TOLERANCE, atol=1e-9)
 
 

@@ -69,7 +69,7 @@ class SlowdownComparison:
 
     @property
     def is_aa(self) -> bool:
-        """Whether the tenant is alone both times."""
+        """True if the tenant is alone both times."""
         return self.pair[0] == self.pair[1]
 
     @property
@@ -142,7 +142,8 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """The interval with a finite upper end, as far as the lower end on a logarithmic scale."""
+    """Return the interval with a finite upper end, as far as the lower end on a logarithmic
+    scale."""
     if np.isfinite(found.high) or not found.low > 0:
         return found
     return Interval(found.value, found.low, found.value**2 / found.low)
@@ -188,7 +189,8 @@ class _Rounds:
         return self.logs, (self.errors**2).mean(axis=1)
 
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:
-        """The mean, with its draws; `deviations` are draws of the variation between rounds."""
+        """Return the mean, with its draws; `deviations` are draws of the variation between
+        rounds."""
         value, rounds = float(np.exp(self.logs.mean())), len(self.logs)
         if not self.is_bounded:
             return Quantity(value, np.array([value]), open_below=True, open_above=True)

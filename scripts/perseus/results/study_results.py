@@ -64,7 +64,8 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Records of one kind of experiment, or of kinds derived from it, with its own keys."""
+        """Return the records of one kind of experiment, or of kinds derived from it, with its own
+        keys."""
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)
@@ -91,7 +92,7 @@ class StudyResults:
         return {of: sharing_ratio(peak, self.alone(peak)) for of, peak in self.peaks.items()}
 
     def sharing_ratio(self, peak: RepeatedPeak) -> Quantity:
-        """The sharing ratio of a load line, with all tenants."""
+        """Return the sharing ratio of a load line, with all tenants."""
         return self._sharing_ratios[key(peak.task)]
 
     @cached_property
@@ -123,5 +124,6 @@ class StudyResults:
         return dedicated_peaks(list(self.peaks.values()))
 
     def alone(self, peak: RepeatedPeak) -> Alone:
-        """The dedicated peak of each tenant of a load line on the same server, if measured."""
+        """Return the dedicated peak of each tenant of a load line on the same server, if
+        measured."""
         return each_alone(peak, self._dedicated)

@@ -43,7 +43,7 @@ class Weights:
 
 @functools.cache
 def all_weights() -> tuple[Weights, ...]:
-    """All weights of torchvision, by architecture."""
+    """Return all weights of torchvision, by architecture."""
     with FILE.open(newline="", encoding="utf-8") as stream:
         return tuple(
             Weights(
@@ -62,14 +62,15 @@ def all_weights() -> tuple[Weights, ...]:
 
 @functools.cache
 def default_weights() -> dict[str, Weights]:
-    """The default weights of each architecture, the lightest first."""
+    """Return the default weights of each architecture, the lightest first."""
     defaults = [each for each in all_weights() if each.is_default]
     ordered = sorted(defaults, key=lambda each: (each.gflops, each.architecture))
     return {each.architecture: each for each in ordered}
 
 
 def best_weights(architecture: str, input_px: int) -> Weights | None:
-    """The most accurate weights that were evaluated at this image size; None if there are none."""
+    """Return the most accurate weights that were evaluated at this image size; None if there are
+    none."""
     fitting = [
         each
         for each in all_weights()
@@ -79,7 +80,8 @@ def best_weights(architecture: str, input_px: int) -> Weights | None:
 
 
 def matching(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
-    """The architectures that match `all` or patterns such as "resnet*", the lightest first."""
+    """Return the architectures that match `all` or patterns such as "resnet*", the lightest
+    first."""
     wanted = ("*",) if patterns == "all" else (patterns,) if isinstance(patterns, str) else patterns
     return tuple(
         name for name in default_weights() if any(fnmatchcase(name, each) for each in wanted)

@@ -58,7 +58,7 @@ class Scenario:
 
     @property
     def is_survey(self) -> bool:
-        """Whether all its runs are surveys."""
+        """True if all its runs are surveys."""
         return all(run.is_survey for run in self.runs)
 
     @property
@@ -114,7 +114,7 @@ class Study:
         return self.definition.study
 
     def repeats(self, preset: str) -> range:
-        """Numbers of the repeats, from 1."""
+        """Return the numbers of the repeats, from 1."""
         chosen = self.definition.measurement.repeats or PRESETS[preset].repeats
         return range(1, chosen + 1)
 
@@ -180,7 +180,7 @@ class Study:
         return kinds | {kind for kind, present in has.items() if present}
 
     def price_messages(self) -> Iterator[str]:
-        """Lines for the terminal: doubts about the prices of its servers."""
+        """Yield lines for the terminal: doubts about the prices of its servers."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
         return price_messages(
@@ -202,7 +202,8 @@ class Study:
         return [name for name in self.models if name in wanted]
 
     def trace_messages(self, folder: Path) -> Iterator[str]:
-        """Lines for the terminal: how its traces were read; paths are relative to `folder`."""
+        """Yield lines for the terminal: how its traces were read; paths are relative to
+        `folder`."""
         demand = self.definition.demand
         sources = [self.definition.measurement.arrivals.trace]
         sources += [each.trace for each in demand.models] if demand else []
@@ -218,7 +219,7 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """The runs of a scenario's experiments, given the demand."""
+        """Yield the runs of a scenario's experiments, given the demand."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
@@ -233,16 +234,16 @@ class Study:
         return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """The dedicated cells that `of` needs."""
+        """Return the dedicated cells that `of` needs."""
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """All cells with this key."""
+        """Return all cells with this key."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Cells of the scenario whose results decide what `of` measures."""
+        """Return the cells of the scenario whose results decide what `of` measures."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -250,8 +251,8 @@ class Study:
         )
 
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Cells with copies of a model of `of`, on its server and with its preset, if `of` needs
-        them for predictions."""
+        """Return cells with copies of a model of `of`, on its server and with its preset, if `of`
+        needs them for predictions."""
         if not of.run.needs_copies:
             return ()
         models = {tenant.model for tenant in of.scenario.tenants}
@@ -265,16 +266,17 @@ class Study:
         )
 
     def is_served(self, tenant: Tenant) -> bool:
-        """Whether its model is already on the server."""
+        """Return whether its model is already on the server."""
         return self.models[tenant.model].is_served
 
     def deployed(self, scenario: Scenario) -> list[Tenant]:
-        """Tenants whose models the study deploys on the scenario's server."""
+        """Return tenants whose models the study deploys on the scenario's server."""
         return [tenant for tenant in scenario.tenants if not self.is_served(tenant)]
 
 
 def _scenarios(study: Study) -> Iterator[Scenario]:
-    """The scenarios on each of their servers, after the dedicated scenarios that they need."""
+    """Yield the scenarios on each of their servers, after the dedicated scenarios that they
+    need."""
     definition = study.definition
     servers = {server.name: server for server in definition.servers}
     dedicated: dict[tuple[str, str], Scenario] = {}
@@ -299,7 +301,7 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
 
 
 def _is_measured_mix(run: ExperimentRun) -> bool:
-    """Whether the run is a mix that is measured, never predicted."""
+    """Return whether the run is a mix that is measured, never predicted."""
     return isinstance(run, PeakRun) and run.line == "mix" and not run.needs_copies
 
 

@@ -29,7 +29,7 @@ def with_each(study: Definition) -> Definition:
 
 
 def problems(study: Definition) -> Problems:
-    """Problems of models of many architectures."""
+    """Return the problems of models of many architectures."""
     many = {model.name for model in study.models if model.architectures}
     for i, model in enumerate(study.models):
         for pattern in _patterns(model):

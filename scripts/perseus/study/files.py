@@ -30,12 +30,12 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Folder of raw results of each cell, which is its output."""
+    """Return the folder of raw results of each cell, which is its output."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
 def records(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Record of each cell, in its folder."""
+    """Return the record of each cell, in its folder."""
     return [f"{folder}/{RECORD}" for folder in raw(study, cells)]
 
 
@@ -49,12 +49,13 @@ def output_with(study: Study, path: str) -> str:
 
 
 def raw_of_kind(study: Study, kind: str) -> list[str]:
-    """Folders of all cells with that kind of experiment."""
+    """Return the folders of all cells with that kind of experiment."""
     return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
 
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
-    """Lists of measured cells: of all kinds, or of that kind and those derived from it."""
+    """Return the lists of measured cells: of all kinds, or of that kind and those derived from
+    it."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
     kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
@@ -70,12 +71,12 @@ def dedicated(study: Study, of: Cell) -> list[str]:
 
 
 def repeats(study: Study, repeated: str) -> str:
-    """Records of all repeats."""
+    """Return the records of all repeats."""
     return f"{results(study)}/repeats/{repeated}.json"
 
 
 def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
-    """All inputs of a cell, by their name in the job; without empty ones."""
+    """Return all inputs of a cell, by their name in the job; without empty ones."""
     found = {
         "repository": repository(study, of.scenario),
         "dedicated": dedicated(study, of),
@@ -90,7 +91,7 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def _served_samples(study: Study, of: Scenario) -> list[str]:
-    """Examples for served models; those for other models are in their references."""
+    """Return examples for served models; those for other models are in their references."""
     return [
         file
         for tenant in of.tenants
@@ -127,18 +128,19 @@ def ceilings(study: Study) -> list[str]:
 
 
 def repository(study: Study, of: Scenario) -> list[str]:
-    """The folder of the scenario's repository, with reference responses; none without deployed
-    models."""
+    """Return the folder of the scenario's repository, with reference responses; none without
+    deployed models."""
     return [f"{model_repository(study)}/{of.id}"] if study.deployed(of) else []
 
 
 def repositories(study: Study) -> list[str]:
-    """Repositories of all scenarios."""
+    """Return the repositories of all scenarios."""
     return [folder for of in study.scenarios.values() for folder in repository(study, of)]
 
 
 def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
-    """Inputs of a repository, by their name in the job: one file for each deployed tenant."""
+    """Return the inputs of a repository, by their name in the job: one file for each deployed
+    tenant."""
     deployed = study.deployed(of)
     return {
         "models": [served(study, of.id, tenant.name) for tenant in deployed],
@@ -159,7 +161,7 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """ONNX file of a tenant's model in the served precision."""
+    """Return ONNX file of a tenant's model in the served precision."""
     tenant = study.scenarios[scenario_id].tenant(tenant_name)
     precision = study.precision(tenant)
     converted = f".{precision}" if precision in CONVERTED else ""
@@ -167,7 +169,7 @@ def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def check(study: Study, model: str) -> str:
-    """Record of a model's export."""
+    """Return the record of a model's export."""
     return f"{results(study)}/models/{model}/check.json"
 
 
@@ -204,7 +206,7 @@ def pictures(study: Study, model: str) -> str:
 
 
 def references(study: Study, of: Scenario) -> list[str]:
-    """Reference responses for the model of each deployed tenant."""
+    """Return reference responses for the model of each deployed tenant."""
     return [
         pictures(study, tenant.model)
         if tenant.preprocessing
@@ -217,25 +219,25 @@ def references(study: Study, of: Scenario) -> list[str]:
 
 
 def weights(study: Study, model: str) -> list[str]:
-    """The file of a model's weights, if there is one."""
+    """Return the file of a model's weights, if there is one."""
     file = study.models[model].weights_file
     return [file] if file else []
 
 
 def samples(study: Study, model: str) -> list[str]:
-    """The file of the user's examples, if there is one."""
+    """Return the file of the user's examples, if there is one."""
     file = study.models[model].inputs
     return [file] if file else []
 
 
 def trace(study: Study) -> list[str]:
-    """The file of the arrivals' trace, if there is one."""
+    """Return the file of the arrivals' trace, if there is one."""
     source = study.definition.measurement.arrivals.trace
     return [source.file] if source else []
 
 
 def experiment_files(of: Cell) -> list[str]:
-    """Files that a cell's experiment reads, in their order."""
+    """Return files that a cell's experiment reads, in their order."""
     return list(of.run.files)
 
 

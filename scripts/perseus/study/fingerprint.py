@@ -81,7 +81,7 @@ class Sources:
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
     def modules(self, paths: Collection[str], modules: Collection[str] = ()) -> set[str]:
-        """The modules in a fingerprint."""
+        """Return the modules in a fingerprint."""
         found: set[str] = set()
         todo = {name for path in paths for name in self._source(path).imports}.union(modules)
         while todo:
@@ -95,11 +95,11 @@ class Sources:
         return found
 
     def children(self, package: str) -> list[str]:
-        """The modules of a package; none without such a package."""
+        """Return the modules of a package; none without such a package."""
         return self._children(package)
 
     def files(self, folder: str) -> list[str]:
-        """Paths of the files in a subfolder."""
+        """Return the paths of the files in a subfolder."""
         found = (self._folder / folder).iterdir()
         return sorted(f"{folder}/{path.name}" for path in found if path.is_file())
 
@@ -113,7 +113,7 @@ class Sources:
         return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
 
     def _found(self, module: str) -> str | None:
-        """Path of a module's file, relative to the folder."""
+        """Return the path of a module's file, relative to the folder."""
         path = module.replace(".", "/")
         found = (each for each in (f"{path}.py", f"{path}/__init__.py") if self._is_file(each))
         return next(found, None)
@@ -143,7 +143,7 @@ class Sources:
     def _imports(
         self, node: ast.Import | ast.ImportFrom, package: tuple[str, ...]
     ) -> Iterator[str]:
-        """Modules of Perseus that a statement imports."""
+        """Yield the modules of Perseus that a statement imports."""
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _ours(alias.name))
             return
@@ -161,7 +161,7 @@ def _is_left_out(name: str) -> bool:
 
 
 def _name(statement: ast.stmt) -> str:
-    """The class or variable that a statement defines, if it is exactly one."""
+    """Return the class or variable that a statement defines, if it is exactly one."""
     match statement:
         case ast.ClassDef(name=name):
             return name
@@ -213,7 +213,7 @@ def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
 
 
 def _is_text(node: Any) -> bool:
-    """Whether a node is a docstring."""
+    """Return whether a node is a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

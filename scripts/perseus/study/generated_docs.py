@@ -120,7 +120,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema 2020-12 of a study, with a description of every key."""
+    """Return JSON Schema 2020-12 of a study, with a description of every key."""
     made = Definition.model_json_schema(schema_generator=_Generator)
     return {"$schema": GenerateJsonSchema.schema_dialect, **made}
 
@@ -135,7 +135,7 @@ def schema_json() -> str:
 
 
 def readme() -> str:
-    """The text of config/README.md: examples, then one table for each section."""
+    """Return the text of config/README.md: examples, then one table for each section."""
     made = schema()
     parts = [HEAD]
     for title, example in EXAMPLES.items():
@@ -160,7 +160,8 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """The mappings that a part is or may contain; several if their `kind` distinguishes them."""
+    """Return the mappings that a part is or may contain; several if their `kind` distinguishes
+    them."""
     part = _resolved(part, root)
     if part.get("type") == "array":
         return _objects(part["items"], root)
@@ -174,7 +175,7 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """A heading and a table, and the same for each nested list of mappings."""
+    """Yield a heading and a table, and the same for each nested list of mappings."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"
@@ -198,7 +199,7 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
 
 
 def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """(key, type, default, meaning); keys of nested mappings have a dotted prefix."""
+    """Yield (key, type, default, meaning); keys of nested mappings have a dotted prefix."""
     for key, child in part["properties"].items():
         child = _resolved(child, root)
         default = "required" if key in part.get("required", []) else _default(child)

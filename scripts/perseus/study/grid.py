@@ -27,7 +27,7 @@ Values = Annotated[tuple[T, ...], Field(min_length=1), Different]
 
 
 def _of(what: str) -> Any:
-    """An optional list of values."""
+    """Return an optional list of values."""
     return Field(default=(), description=what, json_schema_extra={"uniqueItems": True})
 
 
@@ -107,7 +107,7 @@ class Grid(Part):
         return 1 + sum(length - 1 for length in lengths)
 
     def settings(self) -> Iterator[Setting]:
-        """All settings; the first has the first value of each list."""
+        """Yield all settings; the first has the first value of each list."""
         lists = self.vary.lists
         if self.design == "full":
             for values in itertools.product(*lists.values()):

@@ -26,7 +26,7 @@ class Launcher:
 
     @property
     def runs_our_backends(self) -> bool:
-        """Whether the server is that of the wheel, which has only Python backends."""
+        """True if the server is that of the wheel, which has only Python backends."""
         return not (self.container or self.elsewhere)
 
 

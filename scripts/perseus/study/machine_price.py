@@ -78,20 +78,22 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Prices in the order of the study's pricings; an unknown price counts as the highest."""
+    """Return prices in the order of the study's pricings; an unknown price counts as the
+    highest."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Pricings of which a row must have one: on_demand, unless the study leaves it out."""
+    """Return the pricings of which a row must have one: on_demand, unless the study leaves it
+    out."""
     if "on_demand" in costs.pricing:
         return ("on_demand",)
     return ("on_demand", *costs.pricing)
 
 
 def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, MachinePrice]:
-    """Prices of the machine by zone."""
+    """Return the prices of the machine by zone."""
     rows = prices.machines.get(wanted.instance, ())
     if not rows:
         hint = did_you_mean(wanted.instance, list(prices.machines))
@@ -104,8 +106,8 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Ma
 def _accelerators(
     wanted: PriceRow, named: str, prices: PriceList, costs: Costs
 ) -> dict[str, MachinePrice]:
-    """Prices of the accelerators by zone: of a row with that count, or a multiple of a row with
-    one."""
+    """Return the prices of the accelerators by zone: of a row with that count, or a multiple of a
+    row with one."""
     name, _, text = named.partition(":")
     rows = prices.accelerators.get(name, ())
     if not rows:
@@ -196,7 +198,7 @@ def _of_row(
     prices: PriceList,
     costs: Costs,
 ) -> MachinePrice:
-    """The price of a row; `rows` are the same machine in all regions."""
+    """Return the price of a row; `rows` are the same machine in all regions."""
     worth = costs.usd_per_currency_unit or 1.0
     usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
@@ -216,7 +218,7 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Zones of the region without a known price, which might be cheaper."""
+    """Yield the zones of the region without a known price, which might be cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
@@ -245,7 +247,7 @@ def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
 
 
 def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
-    """The listed price of a commitment, or the on-demand price minus the stated discount."""
+    """Return the listed price of a commitment, or the on-demand price minus the stated discount."""
     on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
     if committed is None and on_demand is not None and discount is not None:
         committed = on_demand * (1 - discount)
@@ -253,7 +255,7 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
 
 
 def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
-    """Doubts about a row with a price."""
+    """Yield doubts about a row with a price."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
         yield f"{_lines(same)}: the same price in each"
@@ -270,7 +272,7 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Doubts about prices compared with the on-demand price."""
+    """Yield doubts about prices compared with the on-demand price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

@@ -29,7 +29,7 @@ class MeasureTasks:
         return self._first(of.repeated).model_copy(update=_of_repeat(of))
 
     def plain(self, cell: str) -> dict[str, Any]:
-        """The task in plain form."""
+        """Return the task in plain form."""
         of = self._study.cells[cell]
         return self._plain(of.repeated) | _of_repeat(of)
 
@@ -38,14 +38,14 @@ class MeasureTasks:
         return self._code(self._study.cells[cell].repeated)
 
     def versions(self, cell: str) -> dict[str, str]:
-        """Versions of the software that serves and sends requests."""
+        """Return the versions of the software that serves and sends requests."""
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:
-        """Values of the first repeat."""
+        """Return the values of the first repeat."""
         return planning.measure_task(self._study, self._study.cells[f"{repeated}.r1"])
 
 
 def _of_repeat(of: Cell) -> dict[str, Any]:
-    """Values that differ between repeats."""
+    """Return values that differ between repeats."""
     return {"cell": of.id, "repeat": of.repeat}

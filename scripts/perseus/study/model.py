@@ -165,22 +165,22 @@ class Model(Part):
 
     @property
     def is_classifier(self) -> bool:
-        """Whether it is a classification model of torchvision."""
+        """True if it is a classification model of torchvision."""
         return self.is_built and "/" not in self.architecture
 
     @property
     def is_of_library(self) -> bool:
-        """Whether it is LIBRARY/NAME: of timm, or another model of torchvision."""
+        """True if it is LIBRARY/NAME: of timm, or another model of torchvision."""
         return self.is_built and "/" in self.architecture
 
     @property
     def is_built(self) -> bool:
-        """Whether torch builds it from an architecture and weights."""
+        """True if torch builds it from an architecture and weights."""
         return self.onnx is None and not self.is_served
 
     @property
     def is_served(self) -> bool:
-        """Whether servers already have it, so that it is neither exported nor loaded."""
+        """True if servers already have it, so that it is neither exported nor loaded."""
         return self.served_model is not None
 
     @property

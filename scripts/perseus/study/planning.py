@@ -81,7 +81,7 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
 
 
 def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
-    """Examples for a user's own model; `images` are the files in its folder."""
+    """Return examples for a user's own model; `images` are the files in its folder."""
     return OwnExamples(
         inputs=of.inputs,
         images=tuple(images),
@@ -259,7 +259,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
 
 
 def _coarse(sla_ms: float) -> float:
-    """The largest of 50, 100, 200, 500, 1000, ... that is not larger; at least 50 ms."""
+    """Return the largest of 50, 100, 200, 500, 1000, ... that is not larger; at least 50 ms."""
     power = 10.0 ** math.floor(math.log10(sla_ms))
     return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
@@ -294,7 +294,7 @@ def check_task(study: Study) -> CheckTask:
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
-    """Three levels, or one if all are equal."""
+    """Return three levels, or one if all are equal."""
     rates = study.demand_rps
     is_constant = all(len(set(three)) == 1 for three in rates.values())
     return FleetDemand(
@@ -335,7 +335,7 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """A question; `cells` has the names of scenario and load line of each variant."""
+    """Return a question; `cells` has the names of scenario and load line of each variant."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,
@@ -367,7 +367,7 @@ def figure_task(study: Study) -> FigureTask:
 
 
 def track_task(study: Study) -> TrackTask | None:
-    """The task; None without a store."""
+    """Return the task; None without a store."""
     definition = study.definition
     if definition.track.mlflow is None:
         return None

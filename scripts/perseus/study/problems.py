@@ -12,7 +12,7 @@ Problems = Iterator[Problem]
 
 
 def path(place: Place) -> str:
-    """A place as text, such as servers[0].remote.host."""
+    """Return a place as text, such as servers[0].remote.host."""
     text = ""
     for part in place:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -20,7 +20,7 @@ def path(place: Place) -> str:
 
 
 def duplicates(key: str, names: Sequence[str]) -> Problems:
-    """Items of the section `key` with the name of an earlier one."""
+    """Return the items of the section `key` with the name of an earlier one."""
     for i, name in enumerate(names):
         first = names.index(name)
         if first < i:

@@ -33,7 +33,7 @@ _TENSORS = "backends/perseus_tensors.py"  # the backends import this package
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Code of a measurement, without other experiments, launchers and protocols."""
+    """Return the code of a measurement, without other experiments, launchers and protocols."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -47,20 +47,20 @@ def measure_code(sources: Sources, task: MeasureTask) -> str:
 
 
 def ceiling_code(sources: Sources, task: CeilingTask) -> str:
-    """Code of a ceiling, with the null model."""
+    """Return the code of a ceiling, with the null model."""
     paths = ["ceiling.py", "backends/null/model.py", _TENSORS]
     return sources.fingerprint(paths, [_transport(task.client)])
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    """Code of the served runtime, and of the preprocessing if pictures are sent."""
+    """Return the code of the served runtime, and of the preprocessing if pictures are sent."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Code of the script that makes these tables."""
+    """Return the code of the script that makes these tables."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -87,13 +87,13 @@ def report_code(sources: Sources) -> str:
 
 
 def compare_code(sources: Sources) -> str:
-    """Code of a comparison and its page."""
+    """Return the code of a comparison and its page."""
     parts = sources.files("perseus/report/templates")
     return sources.fingerprint(["compare.py", *parts], _experiments(sources))
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
-    """Versions of the packages that export a model and read a user's images."""
+    """Return the versions of the packages that export a model and read a user's images."""
     return versions([*packages, *(["pillow"] if images else [])])
 
 
@@ -103,7 +103,8 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:
-    """Versions of the server's and the client's packages; the name of an image is in the task."""
+    """Return the versions of the server's and the client's packages; the name of an image is in the
+    task."""
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
     images = ["pillow"] if any(map(_reads_images, task.tenants)) else []
@@ -120,12 +121,12 @@ def ceiling_versions(task: CeilingTask) -> dict[str, str]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Versions by package; "none" if it is not installed."""
+    """Return versions by package; "none" if it is not installed."""
     return {package: _version(package) for package in sorted(packages)}
 
 
 def _backend(server: MeasuredServer) -> list[str]:
-    """Our Python backend, if the server uses it."""
+    """Return our Python backend, if the server uses it."""
     runtime, launcher = RUNTIMES[server.runtime], LAUNCHERS[server.launcher]
     native = launcher.container and runtime.native_backend
     if launcher.elsewhere or native or not runtime.python_backend:
@@ -134,7 +135,7 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """Code that reads the tasks in the records of all cells."""
+    """Return code that reads the tasks in the records of all cells."""
     return sources.children("perseus.study.experiments")
 
 

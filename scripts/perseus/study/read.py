@@ -72,7 +72,7 @@ def read_study(
     }
 
     def priced(server: Server) -> tuple[Price, ...]:
-        """The price of a variant, in proportion to that of its base server."""
+        """Return the price of a variant, in proportion to that of its base server."""
         name = configured(server.name)
         return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
 
@@ -99,7 +99,7 @@ def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, .
 
 
 def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
-    """The price list of the study, or the default one. Raises ConfigError."""
+    """Return the price list of the study, or the default one. Raises ConfigError."""
     if study.costs.prices is not None:
         return read_price_list(folder / study.costs.prices, study.costs.prices)
     return read_price_list(default, f"{default.parent.name}/{default.name}")

@@ -74,7 +74,7 @@ class Recorded:
 
     @property
     def is_of_one_time(self) -> bool:
-        """Whether all arrivals are in one interval, or at one time."""
+        """True if all arrivals are in one interval, or at one time."""
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
@@ -93,7 +93,7 @@ class Recorded:
         return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
     def gaps_s(self) -> tuple[float, ...]:
-        """The gaps between the arrivals, the same in each call."""
+        """Return the gaps between the arrivals, the same in each call."""
         return tuple(np.diff(self.times_s(np.random.default_rng(0))).tolist())
 
 

@@ -21,27 +21,27 @@ SHORT: Final = {
 
 
 def suffix(setting: Setting) -> str:
-    """The suffix of names, such as ~runtime-openvino~instances-2; empty for no setting."""
+    """Return the suffix of names, such as ~runtime-openvino~instances-2; empty for no setting."""
     return "".join(f"{MARK}{_word(key)}-{text(value)}" for key, value in setting.items())
 
 
 def describe(setting: Setting) -> str:
-    """The text, such as "runtime openvino, instances 2"."""
+    """Return the text, such as "runtime openvino, instances 2"."""
     return ", ".join(f"{_word(key)} {text(value)}" for key, value in setting.items())
 
 
 def text(value: Value) -> str:
-    """The text of a value: 4-8 for a list, "none" for an empty one."""
+    """Return the text of a value: 4-8 for a list, "none" for an empty one."""
     return ("-".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
 
 
 def configured(name: str) -> str:
-    """The name in the configuration that a name or variant name stands for."""
+    """Return the name in the configuration that a name or variant name stands for."""
     return name.partition(MARK)[0]
 
 
 def is_variant(name: str) -> bool:
-    """Whether a name is that of a variant."""
+    """Return whether a name is that of a variant."""
     return MARK in name
 
 

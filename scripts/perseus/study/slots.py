@@ -13,13 +13,14 @@ LOCAL: Final = "local_server"
 
 
 def threads(of: Cell) -> int:
-    """All cores for a server on this host; the client cores of a remote server."""
+    """Return all cores for a server on this host; the client cores of a remote server."""
     remote = of.scenario.server.remote
     return remote.client_cores if remote else ALL_THREADS
 
 
 def slots(study: Study) -> list[str]:
-    """Resources that only one measurement at a time may use: this host, and each remote host."""
+    """Return resources that only one measurement at a time may use: this host, and each remote
+    host."""
     remotes = [server.remote for server in study.servers.values() if server.remote]
     return [LOCAL, *sorted({remote.slot for remote in remotes})]
 

@@ -42,7 +42,7 @@ _FOLLOWING: Final = re.compile(
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
-    """Whether a value at or around the place was replaced."""
+    """Return whether a value at or around the place was replaced."""
     return any(place[: len(each)] == each for each in stand_ins)
 
 

@@ -71,7 +71,7 @@ class Understood:
 
 
 def words_of(name: str) -> list[str]:
-    """`arrivalTime_ms` -> arrival, time, ms."""
+    """Return `arrivalTime_ms` -> arrival, time, ms."""
     return re.findall("[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
 
 
@@ -117,7 +117,7 @@ def suggested(file: TraceFile) -> str:
 
 
 def _stamped(file: TraceFile) -> list[str]:
-    """Columns whose first value is a date, or a number since 1970."""
+    """Return columns whose first value is a date, or a number since 1970."""
     return [
         name
         for name, text in zip(file.columns, file.first, strict=False)
@@ -179,7 +179,7 @@ def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Seconds, with a doubt if requests come less than once a second."""
+    """Return seconds, with a doubt if requests come less than once a second."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -269,7 +269,7 @@ def _is_shown_twice(hour: datetime, zone: str) -> bool:
 
 
 def duration_text(span_s: float) -> str:
-    """A length of time with a unit of which it has two or more: 150 -> 2.5 min."""
+    """Return a length of time with a unit of which it has two or more: 150 -> 2.5 min."""
     for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if span_s >= 2 * size_s:
             return f"{span_s / size_s:.3g} {unit}"
@@ -279,7 +279,7 @@ def duration_text(span_s: float) -> str:
 def rows_that_are(
     file: TraceFile, table: Any, where: Sequence[tuple[str, str]]
 ) -> NDArray[np.bool_]:
-    """Which rows have these values in these columns. Raises TraceError if none has."""
+    """Return which rows have these values in these columns. Raises TraceError if none has."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -36,7 +36,7 @@ class TraceSource(Part):
     )
 
     def __str__(self) -> str:
-        """The file, and the rows of it that count."""
+        """Return the file, and the rows of it that count."""
         values = ", ".join(f"{name} {value}" for name, value in self.where.items())
         return f"{self.file} ({values})" if values else self.file
 

@@ -20,17 +20,18 @@ in that of a preprocessing model."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
-    """Triton models that a request passes one after another; empty if there is only one."""
+    """Return Triton models that a request passes one after another; empty if there is only one."""
     return (f"{tenant}.preprocess", f"{tenant}.network") if preprocessing == "server" else ()
 
 
 def tenant_of(model: str) -> str:
-    """The tenant whose Triton model has that name."""
+    """Return the tenant whose Triton model has that name."""
     return model.partition(".")[0]
 
 
 def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str) -> list[str]:
-    """All files of the tenant, relative to the repository; its network loads `model_file`."""
+    """Return all files of the tenant, relative to the repository; its network loads
+    `model_file`."""
     names = steps(tenant, preprocessing)
     before = {tenant: ENSEMBLE_FILE, names[0]: PREPROCESS_FILE} if names else {}
     loaded = {**before, names[-1] if names else tenant: model_file}
@@ -39,6 +40,6 @@ def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str)
 
 
 def answers_file(tenant: str) -> str:
-    """File of the reference responses. It is in the root of the repository, where Triton reads
-    folders only."""
+    """Return the file of the reference responses. It is in the root of the repository, where Triton
+    reads folders only."""
     return f"{tenant}.reference.npz"

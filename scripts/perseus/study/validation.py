@@ -67,7 +67,7 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
 
 
 def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place]) -> bool:
-    """Whether a list has a duplicate only because one item is a stand-in."""
+    """Return whether a list has a duplicate only because one item is a stand-in."""
     if error["type"] != "twice" or not any(each[: len(place)] == place for each in stand_ins):
         return False
     return [repr(item) for item in _at(raw, place)].count(error["ctx"]["value"]) < 2

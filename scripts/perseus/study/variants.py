@@ -59,7 +59,7 @@ class ScenarioGrid:
 def variants(
     item: ScenarioSettings, grid: Grid, servers: Sequence[Server], models: Mapping[str, Model]
 ) -> Iterator[Variant]:
-    """All variants of a scenario on its servers, also those that cannot be measured."""
+    """Yield all variants of a scenario on its servers, also those that cannot be measured."""
     for server in servers:
         for setting in grid.settings():
             made = _variant(item, setting, server, models)
@@ -91,7 +91,7 @@ def _variant(
 
 
 def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
-    """Settings of a tenant without the grid."""
+    """Return the settings of a tenant without the grid."""
     batching = tenant.dynamic_batching
     return {
         "precision": tenant.precision or model.precision,
@@ -104,7 +104,7 @@ def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
 
 
 def _changed(setting: Setting, own: Setting) -> dict[str, Value]:
-    """Keys that a setting changes."""
+    """Return keys that a setting changes."""
     return {key: value for key, value in setting.items() if own.get(key, value) != value}
 
 

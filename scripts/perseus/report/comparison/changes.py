@@ -46,7 +46,7 @@ def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Ch
 
 
 def _settings(record: Record) -> dict[str, str]:
-    """All settings of the cell, by key and by server, tenant or preset."""
+    """Return all settings of the cell, by key and by server, tenant or preset."""
     task = {key: value for key, value in record.task.plain().items() if key not in NAMES}
     server, preset = task.pop("server"), task["preset"]
     found = {f"{key} of {server['name']}": value for key, value in _flat(server)}
@@ -65,7 +65,8 @@ def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
 
 
 def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The network of each exported model: how it was built, and the start of its file's hash."""
+    """Return the network of each exported model: how it was built, and the start of its file's
+    hash."""
     built = ("architecture", "weights", "seed")
     found = {}
     for model, check in checks.items():
@@ -76,7 +77,7 @@ def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _prices(costs: pd.DataFrame) -> dict[str, str]:
-    """Prices by server and pricing."""
+    """Return prices by server and pricing."""
     return {
         f"{PRICE}{row['server']}, {row['pricing'].replace('_', '-')}": (
             f"{row['usd_per_hour']:g} USD/h ({row['instance']} in {row['region']})"

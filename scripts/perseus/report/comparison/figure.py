@@ -127,7 +127,7 @@ def _wrapped(labels: list[str]) -> list[str]:
 
 
 def _rows_mm(labels: list[str], style: FigureTask) -> float:
-    """Height of rows with these labels and two marks each."""
+    """Return the height of rows with these labels and two marks each."""
     return rows_mm(labels, style) + 0.3 * ROW_MM * len(labels)
 
 

@@ -61,7 +61,7 @@ def _kind(compared: list[Judged]) -> str:
 
 
 def _cards(compared: list[Judged]) -> Iterator[Card]:
-    """Key figures: servers as a whole, the largest changes, and undetectable changes."""
+    """Yield key figures: servers as a whole, the largest changes, and undetectable changes."""
     overall = [each for each in compared if each.pair.metric == OVERALL]
     for each in overall[:2]:
         server = each.pair.line.row["server"]
@@ -82,7 +82,7 @@ def _card(label: str, each: Judged) -> Card:
 
 
 def _charts(compared: list[Judged]) -> Iterator[Chart]:
-    """Peaks of both studies against each other."""
+    """Yield the peaks of both studies against each other."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     if not peaks:
         return

@@ -40,14 +40,14 @@ RECORDS_MISSING = "Unknown: the records, which have the hosts, versions and sett
 
 
 def headline(found: Comparison) -> str:
-    """Numbers of values that are worse, better, or neither."""
+    """Return the numbers of values that are worse, better, or neither."""
     counts = {verdict: len(of(shown(found), verdict)) for verdict in VERDICTS}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return f"{found.new.study} against {found.base.study}: {told}"
 
 
 def conclusion(found: Comparison) -> str:
-    """Whether the new study is worse, in at most 20 words."""
+    """Return whether the new study is worse, in at most 20 words."""
     compared = [each for each in shown(found) if each.verdict != NOT_COMPARABLE]
     worse, better = (len(of(compared, verdict)) for verdict in (WORSE, BETTER))
     count = f"{len(compared)} compared values"
@@ -66,7 +66,7 @@ def of(judged: Sequence[Judged], verdict: str) -> list[Judged]:
 
 
 def noise(found: Comparison) -> str:
-    """What the intervals include, and what they leave out."""
+    """Return what the intervals include, and what they leave out."""
     deviation = _deviations(found)
     floors = found.noise.floors
     measured = ", ".join(f"{percent(floor)} on {server}" for server, floor in floors.items())
@@ -89,8 +89,8 @@ def noise(found: Comparison) -> str:
 
 
 def _deviations(found: Comparison) -> str:
-    """Text of the standard deviation between repeats, on the servers with the lowest and the
-    highest."""
+    """Return the text of the standard deviation between repeats, on the servers with the lowest and
+    the highest."""
     medians = [float(np.median(draws)) for draws in found.noise.deviations.values()]
     least, most = percent(min(medians)), percent(max(medians))
     return least if least == most else f"{least} to {most}, by server"
@@ -117,7 +117,7 @@ def _of_tables(found: Comparison) -> str:
 
 
 def sentences(found: Comparison) -> Iterator[str]:
-    """The studies that are compared, and what the intervals include."""
+    """Yield the studies that are compared, and what the intervals include."""
     yield f"Base: {_study(found.base)}"
     yield f"New: {_study(found.new)}"
     yield noise(found)
@@ -162,7 +162,7 @@ def _study(source: Source) -> str:
 
 
 def shown(found: Comparison) -> list[Judged]:
-    """Judged pairs, without costs if no price differs: they would repeat the peaks."""
+    """Return judged pairs, without costs if no price differs: they would repeat the peaks."""
     moved = any(what.startswith(PRICE) for what, *_ in changes(found.base, found.new))
     return [each for each in found.judged if moved or each.pair.metric != COST]
 

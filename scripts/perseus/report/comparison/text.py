@@ -32,7 +32,7 @@ lines."""
 
 
 def markdown(found: Comparison) -> str:
-    """The whole summary; the first lines are the conclusion."""
+    """Return the whole summary; the first lines are the conclusion."""
     judged = shown(found)
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     parts = [
@@ -47,7 +47,7 @@ def markdown(found: Comparison) -> str:
 
 
 def terminal(found: Comparison) -> Iterator[str]:
-    """The conclusion, the noise, and the first values that are worse or better."""
+    """Yield the conclusion, the noise, and the first values that are worse or better."""
     yield headline(found)
     different = [each for each in shown(found) if each.verdict not in (SAME, NOT_COMPARABLE)]
     different.sort(key=lambda each: VERDICTS.index(each.verdict))
@@ -76,7 +76,7 @@ def _item(text: str) -> str:
 
 
 def _left_out(rows: int) -> str:
-    """A note about rows that are left out."""
+    """Return a note about rows that are left out."""
     if rows <= MAX_ROWS:
         return ""
     return f"The first {MAX_ROWS} of {rows}; all of them are in comparison.csv."
@@ -103,7 +103,7 @@ def _change(of: Change) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text of a result on one line, without markup or cell separators."""
+    """Return the text of a result on one line, without markup or cell separators."""
     plain = printable(" ".join(text.split()))
     for mark in "\\`*_[]<>|#~@":
         plain = plain.replace(mark, f"\\{mark}")

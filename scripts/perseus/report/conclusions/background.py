@@ -16,7 +16,7 @@ MAX_LINES = 6
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each scenario with a `background` experiment."""
+    """Yield one conclusion for each scenario with a `background` experiment."""
     for on, rows in scenarios(tables["background"]):
         yield _conclusion(on, rows)
 
@@ -45,7 +45,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
 
 
 def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
-    """The kind and the headline of the conclusion."""
+    """Return the kind and the headline of the conclusion."""
     if (known["sharing_ratio_low"] > 1).all():
         return "yes", (
             f"{on} carries more than dedicated servers with other tenants at fixed rates"

@@ -21,7 +21,7 @@ COST = "usd_per_million_inferences"
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each SLA and batch of a catalogue, and one for failed cells."""
+    """Yield one conclusion for each SLA and batch of a catalogue, and one for failed cells."""
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
@@ -63,7 +63,7 @@ def _named(row: pd.Series) -> str:
 
 
 def _without(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Caveats: errors of other precisions than fp32, and failed cells."""
+    """Return caveats: errors of other precisions than fp32, and failed cells."""
     told = []
     others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
     for precision, of in others.groupby("precision", sort=False):
@@ -83,7 +83,7 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _predicted(rows: pd.DataFrame) -> Conclusion:
-    """Errors of predicted times of networks that were not measured."""
+    """Return the errors of predicted times of networks that were not measured."""
     lines = []
     ways = ["runtime", "precision", "request_batch_size"]
     for (runtime, precision, images), of in rows.groupby(ways, sort=False):

@@ -19,7 +19,7 @@ MAX_NAMED: Final = 12
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for all models with several servers; none from the preset smoke."""
+    """Yield one conclusion for all models with several servers; none from the preset smoke."""
     costs = tables["costs"][tables["costs"]["preset"] != "smoke"]
     alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
     if alone.empty:
@@ -45,8 +45,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _in(row: pd.Series) -> str:
-    """The precision, which is stated if servers differ in it, since their responses then differ,
-    too."""
+    """Return the precision, which is stated if servers differ in it, since their responses then
+    differ, too."""
     return f" (in {row['precision']})"
 
 

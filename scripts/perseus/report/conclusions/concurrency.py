@@ -14,7 +14,7 @@ from perseus.report.numbers import significant
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each scenario with closed loops."""
+    """Yield one conclusion for each scenario with closed loops."""
     loops = tables["concurrency"]
     for on, rows in runs(tables["knees"]):
         yield _conclusion(on, rows, loops[loops["cell"].isin(rows["cell"])])
@@ -38,7 +38,7 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 
 
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
-    """The throughput beyond the knee, if the fit bounds it.
+    """Yield the throughput beyond the knee, if the fit bounds it.
 
     With coherency there is a highest throughput, which is stated only if a valid level reached it.
     """

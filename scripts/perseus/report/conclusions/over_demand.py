@@ -56,19 +56,19 @@ class Asked:
 
 
 def saves(row: pd.Series) -> bool:
-    """Whether shared servers are reliably the cheapest in a range of the demand."""
+    """Return whether shared servers are reliably the cheapest in a range of the demand."""
     return bool(row["shared"] and row["reliable"])
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each group of models; none from the preset smoke."""
+    """Yield one conclusion for each group of models; none from the preset smoke."""
     for each in all_questions(tables):
         if len(each.models) > 1:
             yield _conclusion(each, tables)
 
 
 def all_questions(tables: Tables) -> Iterator[Asked]:
-    """All groups of models, without those of the preset smoke."""
+    """Yield all groups of models, without those of the preset smoke."""
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
     for models, stretches in tables["crossings"].groupby("models", sort=False):
@@ -92,7 +92,7 @@ def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
 
 
 def _whether_to_share(asked: Asked) -> tuple[str, str]:
-    """The kind and the headline of the conclusion."""
+    """Return the kind and the headline of the conclusion."""
     who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
     shared = list(filter(saves, rows))
     at_first = asked.shared_at_first
@@ -162,14 +162,14 @@ def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
 
 
 def _range(stretches: Sequence[pd.Series]) -> str:
-    """The range of savings."""
+    """Return the range of savings."""
     low = percent(min(row["least_saving"] for row in stretches))
     high = percent(max(row["most_saving"] for row in stretches))
     return low if low == high else f"{low} to {high}"
 
 
 def _probability(stretches: Sequence[pd.Series]) -> str:
-    """The lowest probability of a saving; empty if it is unknown."""
+    """Return the lowest probability of a saving; empty if it is unknown."""
     chances = [row["probability_of_saving"] for row in stretches]
     if any(pd.isna(each) for each in chances):
         return ""

@@ -17,7 +17,7 @@ _BEHIND = (to_table("predictions"),)
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Conclusions for each server and preset with predicted pairs: one for pairs that need no
+    """Yield conclusions for each server and preset with predicted pairs: one for pairs that need no
     measurement, and one for pairs with a larger error."""
     predictions = tables["predictions"]
     told = predictions[
@@ -73,7 +73,8 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
-    """The mixes that were measured in one run only, as the subject of a sentence; else empty."""
+    """Return the mixes that were measured in one run only, as the subject of a sentence; else
+    empty."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
     measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
     once = measured[measured["repeats_used"] == 1]

@@ -14,7 +14,7 @@ KINDS = {"clear": "yes", "too close to tell": "unclear", "only one": "perhaps", 
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each model and mix of a grid; none from the preset smoke."""
+    """Yield one conclusion for each model and mix of a grid; none from the preset smoke."""
     recommendations = tables["recommendations"]
     for _, row in recommendations[recommendations["preset"] != "smoke"].iterrows():
         taken = row["setting"] if pd.notna(row["setting"]) else "no setting is to be recommended"

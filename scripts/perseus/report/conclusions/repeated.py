@@ -31,7 +31,7 @@ def _distinct_names(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str
 def over_repeats(
     rows: pd.DataFrame, column: str, low: str, high: str, write: Callable[[float], str]
 ) -> str:
-    """A value with its interval, or for several repeats their mean and range."""
+    """Return a value with its interval, or for several repeats their mean and range."""
     values = rows[column].dropna()
     if len(values) > 1:
         ends = bounds(values.min(), values.max(), write)
@@ -41,7 +41,7 @@ def over_repeats(
 
 
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:
-    """The interval in brackets after a space; empty if unknown, or "no bound" if it is 0 to
+    """Return the interval in brackets after a space; empty if unknown, or "no bound" if it is 0 to
     infinity."""
     if low == 0 and math.isinf(high):
         return " (no bound)"
@@ -49,7 +49,7 @@ def interval(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def times(value: float) -> str:
-    """A ratio as text."""
+    """Return a ratio as text."""
     return f"{value:.2f}"
 
 
@@ -62,6 +62,6 @@ def who(rows: pd.DataFrame) -> str:
 
 
 def reasons(rows: pd.DataFrame) -> tuple[str, ...]:
-    """The reasons for a missing result, each reason once."""
+    """Return the reasons for a missing result, each reason once."""
     known = rows["reason"].dropna()
     return tuple(f"{reason}." for reason in dict.fromkeys(known[known != ""]))

@@ -25,7 +25,7 @@ start."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each scenario with a replay."""
+    """Yield one conclusion for each scenario with a replay."""
     for on, rows in runs(tables["replay"]):
         yield _conclusion(on, rows)
 
@@ -60,7 +60,7 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """The sentence for the valid repeat with the lowest attainment, else for any repeat."""
+    """Return the sentence for the valid repeat with the lowest attainment, else for any repeat."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of

@@ -14,7 +14,7 @@ from perseus.study.runtimes import RUNTIMES
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each model with several runtimes or precisions; none from the preset
+    """Yield one conclusion for each model with several runtimes or precisions; none from the preset
     smoke."""
     runtimes = tables["runtimes"][tables["runtimes"]["preset"] != "smoke"]
     for _, rows in runtimes.groupby(["question", "preset", "device", "cores"], sort=False):
@@ -34,7 +34,7 @@ def _conclusion(rows: pd.DataFrame) -> Conclusion:
 
 
 def _headline(model: str, compared: list[pd.DataFrame]) -> tuple[str, str]:
-    """The kind and the headline of the conclusion."""
+    """Return the kind and the headline of the conclusion."""
     if not compared:
         return "unknown", f"{model}: no two limits at equal precision to compare"
     found, is_sure = [], True

@@ -10,7 +10,7 @@ from perseus.report.numbers import significant
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each model with a choice of servers; none from the preset smoke."""
+    """Yield one conclusion for each model with a choice of servers; none from the preset smoke."""
     for each in all_questions(tables):
         if len(each.models) == 1 and _is_choice(each):
             yield _conclusion(each, tables)

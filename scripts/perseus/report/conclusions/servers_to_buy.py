@@ -28,7 +28,7 @@ MAX_LATE = 3
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion if the study has a demand; none from the preset smoke."""
+    """Yield one conclusion if the study has a demand; none from the preset smoke."""
     if len(tables["fleets"]) and not (tables["peaks"]["preset"] == "smoke").all():
         yield _fleet(tables)
 
@@ -92,7 +92,7 @@ def _demand_text(row: pd.Series) -> str:
 
 
 def _some(parts: Sequence[str], between: str, more: str) -> str:
-    """All parts, or the first ones and the number of the others."""
+    """Return all parts, or the first ones and the number of the others."""
     if len(parts) <= MAX_NAMED:
         return between.join(parts)
     return f"{between.join(parts[:MAX_NAMED])} and {len(parts) - MAX_NAMED} {more}"
@@ -174,7 +174,7 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
 
 
 def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> Iterator[str]:
-    """Costs of servers of one type, if there are several and they cost more."""
+    """Yield the costs of servers of one type, if there are several and they cost more."""
     if (top["strategy"] == ONE_TYPE).any():
         one = _of(top, ONE_TYPE)
         if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):
@@ -255,7 +255,7 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
-    """A note that the demand counts single images."""
+    """Yield a note that the demand counts single images."""
     batched = carried[carried["request_batch_size"] > 1][["scenario", "load_line"]]
     mixes = points.merge(batched.drop_duplicates())["mix"].drop_duplicates()
     if len(mixes):

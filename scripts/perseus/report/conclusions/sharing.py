@@ -29,7 +29,7 @@ Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 
 
 def conclusions(tables: Tables) -> list[Conclusion]:
-    """One conclusion for each scenario of different models."""
+    """Return one conclusion for each scenario of different models."""
     peaks = tables["peaks"]
     if len(peaks) and (peaks["preset"] == "smoke").all():
         return [_no_measurement("")]
@@ -37,7 +37,8 @@ def conclusions(tables: Tables) -> list[Conclusion]:
 
 
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
-    """One conclusion for each shared scenario, of copies of one model or of different models."""
+    """Yield one conclusion for each shared scenario, of copies of one model or of different
+    models."""
     peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
@@ -50,7 +51,7 @@ def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
 
 
 def _counted(savings: pd.DataFrame) -> Counter[str]:
-    """The models of a scenario, each with its number of tenants."""
+    """Return the models of a scenario, each with its number of tenants."""
     return Counter(str(savings["models"].iloc[0]).split(" + "))
 
 
@@ -130,14 +131,15 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
-    """Whether all repeats of these mixes fail the SLAs; a repeat without a result may not."""
+    """Return whether all repeats of these mixes fail the SLAs; a repeat without a result may
+    not."""
     repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
     return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 
 
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
-    """The result of a scenario with unknown savings: its highest rate, or the outcomes of its
-    mixes, and what to do."""
+    """Return the result of a scenario with unknown savings: its highest rate, or the outcomes of
+    its mixes, and what to do."""
     first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
@@ -156,7 +158,7 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables)
 
 
 def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
-    """The load line with the highest rate, among those with the most tenants under load."""
+    """Return the load line with the highest rate, among those with the most tenants under load."""
     known = lines[lines[rate].notna()]
     loaded_tenants = [len(_loaded_models(row)) for _, row in known.iterrows()]
     return known.assign(tenants=loaded_tenants).sort_values(["tenants", rate]).iloc[-1]
@@ -196,8 +198,8 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Bounds of the saving, if its interval contains 0 but excludes a relevant effect in one
-    direction; else empty."""
+    """Return the bounds of the saving, if its interval contains 0 but excludes a relevant effect in
+    one direction; else empty."""
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
     if not (low <= 0 <= high) or (low < -MATTERS and high > MATTERS):
@@ -208,7 +210,7 @@ def at_most(known: pd.DataFrame) -> str:
 
 
 def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
-    """The interval of the saving.
+    """Return the interval of the saving.
 
     A saving cannot exceed 1, so an upper end of 1 is no bound.
     """
@@ -257,7 +259,7 @@ def _evidence(
 
 
 def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
-    """The other mixes, and whether the data distinguish them from the best."""
+    """Yield the other mixes, and whether the data distinguish them from the best."""
     others = known[(known["load_line"] != best["load_line"]) & known["sharing_ratio"].notna()]
     others = others.sort_values("sharing_ratio", ascending=False)
     each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
@@ -298,7 +300,7 @@ def usd_bounds(row: pd.Series) -> str:
 
 
 def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
-    """The peaks behind a saving: of its line and of its dedicated tenants."""
+    """Return the peaks behind a saving: of its line and of its dedicated tenants."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
     alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]
@@ -308,12 +310,12 @@ def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
 
 
 def loaded(row: Line) -> set[str]:
-    """Models of a load line with load."""
+    """Return the models of a load line with load."""
     return set(_loaded_models(row))
 
 
 def _loaded_models(row: Line) -> list[str]:
-    """Models of a load line, one for each tenant with load."""
+    """Return the models of a load line, one for each tenant with load."""
     return _with_load(row, row["models"].split(" + "))
 
 
@@ -345,7 +347,7 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
 
 
 def beside_others(used: pd.DataFrame) -> Iterator[str]:
-    """Load lines that were measured while other processes used their servers."""
+    """Yield load lines that were measured while other processes used their servers."""
     for _, row in used.iterrows():
         if row["other_load"]:
             yield (
@@ -355,7 +357,7 @@ def beside_others(used: pd.DataFrame) -> Iterator[str]:
 
 
 def not_certified(used: pd.DataFrame) -> Iterator[str]:
-    """Load lines without a certified rate."""
+    """Yield load lines without a certified rate."""
     predicted_record = used["verdict"] == "predicted"
     if predicted_record.any():
         yield f"Predicted, not measured: {', '.join(used[predicted_record]['mix'])}."

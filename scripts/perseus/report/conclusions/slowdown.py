@@ -25,12 +25,12 @@ class SlowedPair:
 
     @property
     def is_too_much(self) -> bool:
-        """Whether the server cannot keep up with both."""
+        """True if the server cannot keep up with both."""
         return any((rows["verdict"] == Outcome.INFEASIBLE).any() for rows in self.ways)
 
     @property
     def is_known(self) -> bool:
-        """Whether both slowdowns are known."""
+        """True if both slowdowns are known."""
         return not self.is_too_much and all(rows["slowdown"].notna().any() for rows in self.ways)
 
     @property
@@ -48,7 +48,7 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """Whether one tenant slows down the other significantly in every repeat, beyond noise."""
+        """True if one tenant slows down the other significantly in every repeat, beyond noise."""
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
             and rows["beyond_noise"].dropna().astype(bool).all()
@@ -69,7 +69,7 @@ class SlowedPair:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each server with a `slowdown` experiment."""
+    """Yield one conclusion for each server with a `slowdown` experiment."""
     for on, rows in runs(tables["slowdown"]):
         yield _conclusion(on, rows)
 
@@ -102,7 +102,7 @@ def _pairs(beside: pd.DataFrame) -> Iterator[SlowedPair]:
 
 
 def _too_much(rows: pd.DataFrame, pairs: Sequence[SlowedPair]) -> Iterator[str]:
-    """Tenants and pairs that the server cannot keep up with."""
+    """Yield tenants and pairs that the server cannot keep up with."""
     infeasible = rows[rows["verdict"] == Outcome.INFEASIBLE]
     alone = tenants_of(infeasible[infeasible["tenant"] == infeasible["beside"]])
     if alone:
@@ -117,7 +117,7 @@ def _named(pairs: Sequence[SlowedPair]) -> str:
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """The kind and the headline for pairs sorted by slowdown."""
+    """Return the kind and the headline for pairs sorted by slowdown."""
     best, worst = known[0], known[-1]
     if best is worst:
         if best.is_slowed:
@@ -141,7 +141,7 @@ def _headline(on: str, known: Sequence[SlowedPair]) -> str:
 
 
 def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
-    """The best pair, the worst, and those that may be the best."""
+    """Yield the best pair, the worst, and those that may be the best."""
     yield from dict.fromkeys(pair.sentence() for pair in (*known[:1], *known[-1:]))
     as_good = _as_good(known)
     if len(as_good) < len(known):
@@ -152,12 +152,12 @@ def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Pairs that may be the best: no other is significantly better."""
+    """Return pairs that may be the best: no other is significantly better."""
     return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
 
 
 def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Pairs that may be the worst."""
+    """Return pairs that may be the worst."""
     return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 

@@ -21,7 +21,7 @@ MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each server with a `soak` experiment."""
+    """Yield one conclusion for each server with a `soak` experiment."""
     for on, rows in runs(tables["soak"]):
         yield _conclusion(on, rows)
 
@@ -68,7 +68,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
 
 
 def _hours(rows: pd.DataFrame) -> str:
-    """Hours over which these quantities were observed."""
+    """Return hours over which these quantities were observed."""
     return f"{significant(rows['hours'].max())} h"
 
 
@@ -102,7 +102,7 @@ def _missed(row: pd.Series) -> str:
 
 
 def _failed_requests(row: pd.Series) -> str:
-    """Number of a tenant's failed requests, and since when there are too many."""
+    """Return the number of a tenant's failed requests, and since when there are too many."""
     share, start = row["failed_requests"] / row["requests"], row["failing_from_hours"]
     since = f", over {MAX_FAILED_PERCENT:g} % from {significant(start)} h on"
     return (

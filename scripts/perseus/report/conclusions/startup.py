@@ -13,7 +13,7 @@ from perseus.report.numbers import bounds, percent, significant
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """One conclusion for each scenario with a `startup` experiment."""
+    """Yield one conclusion for each scenario with a `startup` experiment."""
     for on, rows in runs(tables["startup"]):
         yield _conclusion(on, rows)
 
@@ -37,7 +37,7 @@ def _failed(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:
-    """The median over starts, each with a row per tenant.
+    """Return the median over starts, each with a row per tenant.
 
     For a cold page cache, the text includes the share of the files that was still in it.
     """

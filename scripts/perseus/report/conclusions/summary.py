@@ -114,7 +114,7 @@ MANY: Final[Mapping[str, Question]] = {
 
 
 def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusion]:
-    """The conclusions on the question of that name; merged if there are many."""
+    """Yield the conclusions on the question of that name; merged if there are many."""
     question = MANY.get(name)
     if question is None or len(conclusions) <= question.most:
         yield from conclusions

@@ -60,7 +60,7 @@ FIGURES: Final = {
 
 
 def figures_of(kinds: Set[str]) -> tuple[str, ...]:
-    """The figures of a study with these kinds of experiments."""
+    """Return the figures of a study with these kinds of experiments."""
     return tuple(name for name, facts in FIGURES.items() if facts.kind in kinds)
 
 
@@ -75,6 +75,6 @@ def data_of(figure: str, results: FigureData) -> pd.DataFrame:
 
 
 def files_of(figure: str) -> tuple[str, ...]:
-    """Data files of the figure, relative to the report."""
+    """Return data files of the figure, relative to the report."""
     also = getattr(module_of(figure), "ALSO", ())
     return (f"figures/{figure}.csv", *(f"tables/{table}.csv" for table in also))

@@ -42,7 +42,7 @@ DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of two panels for each scenario and searched tenant."""
+    """Draw a row of two panels for each scenario and searched tenant."""
     if frame.empty:
         return empty_figure(style, "no tenant was searched beside others that stay")
     searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]

@@ -27,7 +27,7 @@ FLAT = 0.2
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A panel for each group of models."""
+    """Draw a panel for each group of models."""
     if frame.empty:
         return empty_figure(
             style, "no type of server has a lower limit for each model alone of any group"
@@ -56,7 +56,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(models: str) -> str:
-    """Names of the models; the first ones if there are many."""
+    """Return the names of the models; the first ones if there are many."""
     names = models.split(" + ")
     if len(names) <= MAX_MODELS:
         return models

@@ -35,7 +35,7 @@ KNEE = "#D55E00"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Two panels per scenario; each mark is a level, with its interval."""
+    """Draw two panels per scenario; each mark is a level, with its interval."""
     knees = results.tables["knees"]
     if frame.empty:
         return empty_figure(style, "no closed loop was measured")
@@ -124,7 +124,7 @@ def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -
 
 
 def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> str | None:
-    """Levels of one cell, and the fitted law; the title names knee and law."""
+    """Return the levels of one cell, and the fitted law; the title names knee and law."""
     tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
     in_flight = tenants * np.array(list(levels.groups))
     totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()

@@ -45,7 +45,7 @@ class ModelPair:
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Servers at each demand, by pair of models and type of server, for the drawn pairs."""
+    """Return servers at each demand, by pair of models and type of server, for the drawn pairs."""
     drawn = islice(_pairs(results.tables["operating_points"]), MAX_PANELS)
     found = [_of_pair(pair) for pair in drawn]
     empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
@@ -92,7 +92,7 @@ def _of_pair(pair: ModelPair) -> pd.DataFrame:
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A panel for each pair of models on each type of server."""
+    """Draw a panel for each pair of models on each type of server."""
     if frame.empty:
         return empty_figure(
             style, "no two models that share have lower limits of what servers carry"
@@ -108,7 +108,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
-    """The map of one pair; numbers are servers with sharing allowed."""
+    """Return the map of one pair; numbers are servers with sharing allowed."""
     x, y = (np.unique(rows[name]) for name in ("first_rps", "second_rps"))
     shared, dedicated = (rows[n].to_numpy().reshape(STEPS, STEPS) for n in ("shared", "dedicated"))
     saved = 1 - shared / dedicated
@@ -130,7 +130,7 @@ def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
 
 
 def _middle(region: np.ndarray) -> tuple[int, int]:
-    """The position in a region that is nearest to its centre."""
+    """Return the position in a region that is nearest to its centre."""
     places = np.argwhere(region)
     nearest = np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1))
     row, column = places[nearest].tolist()

@@ -36,7 +36,7 @@ CAPTION = (
 
 
 def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Cost of a million inferences on each load line, and on dedicated servers."""
+    """Draw the cost of a million inferences on each load line, and on dedicated servers."""
     chosen = costs[costs["pricing"] == style.pricing]
     if chosen.empty:
         return empty_figure(style, f"no {style.pricing.replace('_', '-')} price for these servers")

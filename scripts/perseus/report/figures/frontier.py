@@ -84,7 +84,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """All load lines; dedicated ones are the ends of the dashed line."""
+    """Return all load lines; dedicated ones are the ends of the dashed line."""
     return results.peaks
 
 
@@ -138,7 +138,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
-    """The server, and the scenario if the server has several."""
+    """Return the server, and the scenario if the server has several."""
     server, scenario = lines.iloc[0][["server", "scenario"]]
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     several = shared[shared["server"] == server]["scenario"].nunique() > 1
@@ -147,19 +147,19 @@ def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
 
 
 def _is_empty(tenants: pd.DataFrame) -> bool:
-    """Whether two tenants lack dedicated peaks."""
+    """Return whether two tenants lack dedicated peaks."""
     mine = tenants.drop_duplicates("tenant")
     return len(mine) == 2 and not mine["dedicated_rps"].map(is_known).all()
 
 
 def _ratios_mm(lines: pd.DataFrame, tenants: pd.DataFrame, style: FigureTask) -> float:
-    """Height of a panel with a row for each load line, and the tenants' names above."""
+    """Return the height of a panel with a row for each load line, and the tenants' names above."""
     names = row_names([short(row) for _, row in _best(lines).iterrows()], style)
     return 30 + _names_mm(tenants, style) + rows_mm(names, style)
 
 
 def _names_mm(tenants: pd.DataFrame, style: FigureTask) -> float:
-    """Height of the tenants' names, which are vertical."""
+    """Return the height of the tenants' names, which are vertical."""
     return 0.6 * SMALL * style.font_pt / 72 / MM * max(map(len, tenants["tenant"]))
 
 
@@ -244,7 +244,7 @@ def _plane(
 
 
 def _furthest(points: list[np.ndarray]) -> np.ndarray:
-    """The largest finite value along each axis."""
+    """Return the largest finite value along each axis."""
     every = np.vstack(points)
     return np.asarray(np.nanmax(np.where(np.isfinite(every), every, np.nan), axis=0))
 
@@ -272,7 +272,7 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
 
 
 def _best(lines: pd.DataFrame) -> pd.DataFrame:
-    """Load lines by sharing ratio, the highest first."""
+    """Return load lines by sharing ratio, the highest first."""
     return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MAX_ROWS)
 
 

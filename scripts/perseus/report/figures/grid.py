@@ -45,7 +45,7 @@ FRONT = COLOURS[0]
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A panel for each model and mix."""
+    """Draw a panel for each model and mix."""
     if frame.empty:
         return empty_figure(style, "nothing was measured with several settings")
     questions = [rows for _, rows in frame.groupby(["grid", "load_line", "mix"], sort=False)]
@@ -74,12 +74,12 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _width(style: FigureTask, columns: int) -> int:
-    """Characters of a line below one of several panels in a row."""
+    """Return the characters of a line below one of several panels in a row."""
     return characters(style.width_mm / columns - BESIDE_MM, SMALL * style.font_pt)
 
 
 def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
-    """Panels in a row: one if lines below would be wrapped often."""
+    """Return panels in a row: one if lines below would be wrapped often."""
     columns = min(COLUMNS, count)
     longest = max(map(len, lines), default=0)
     return columns if longest <= MAX_BROKEN * _width(style, columns) else 1
@@ -90,12 +90,12 @@ def _wrapped(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
-    """Settings with values to draw."""
+    """Return settings with values to draw."""
     return rows[rows["usd_per_million_inferences"].notna() & rows["p95_ms"].notna()]
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """Settings with a number, the cheapest first."""
+    """Return settings with a number, the cheapest first."""
     known = _known(rows)
     if len(known) > MAX_LABELS:
         known = known[known["on_front"].eq(True)].head(MAX_LABELS)
@@ -153,7 +153,8 @@ def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def key(settings: Sequence[str]) -> list[str]:
-    """One line for each setting without common values, and one line with the common values."""
+    """Return one line for each setting without common values, and one line with the common
+    values."""
     if not settings:
         return []
     parts = [setting.split(", ") for setting in settings]

@@ -50,12 +50,12 @@ COLUMNS_SHOWN = (
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Windows on each load line, a row for each tenant with requests."""
+    """Return windows on each load line, a row for each tenant with requests."""
     return of_lines(results, lambda row: _windows(results, row))
 
 
 def draw(windows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Latency at the SLA's percentile in every window, over the offered rate."""
+    """Draw latency at the SLA's percentile in every window, over the offered rate."""
     shown, figure, axes = by_line(results, windows, style)
     if not axes:
         return figure

@@ -32,12 +32,13 @@ POINTS = 120
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Points of the distribution of each tenant in each cell; infinite without a response."""
+    """Return the points of the distribution of each tenant in each cell; infinite without a
+    response."""
     return of_lines(results, lambda row: _points(results, row))
 
 
 def draw(points: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Share of requests with a response within each latency, at the certified rate."""
+    """Draw the share of requests with a response within each latency, at the certified rate."""
     shown, figure, axes = by_line(results, points, style, sharey=True)
     if not axes:
         return figure
@@ -93,7 +94,7 @@ def _distributions(axes: Axes, results: FigureData, points: pd.DataFrame) -> Non
 
 
 def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
-    """Sorted latencies of the counted requests in the last certification window of a cell.
+    """Return sorted latencies of the counted requests in the last certification window of a cell.
 
     From the intended send; infinite without a response.
     """

@@ -38,7 +38,7 @@ ALSO = ("tenants", "costs")
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Peak of each load line, stacked by tenant, with its interval."""
+    """Draw the peak of each load line, stacked by tenant, with its interval."""
     shown = by_server(peaks)
     frames = list(shown.values())
     names = [row_names(results.names_of(frame), style) for frame in frames]

@@ -61,7 +61,7 @@ MARK: Final[dict[str, Any]] = {"fmt": "o", "color": COLOURS[0]}
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """A row for each load line and tenant with preprocessing; means over repeats."""
+    """Return a row for each load line and tenant with preprocessing; means over repeats."""
     rows = results.tenants[results.tenants["preprocessing"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
@@ -74,7 +74,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
+    """Draw four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
     if rows.empty:
         return empty_figure(style, "no images were preprocessed")
     shown = rows.head(MAX_ROWS)
@@ -107,7 +107,7 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
-    """Labels of tenants, with the other tenants and the server where needed."""
+    """Return the labels of tenants, with the other tenants and the server where needed."""
     several = rows["server"].nunique() > 1
     return [
         f"{row['server'] + ': ' if several else ''}{row['tenant']} ({row['preprocessing']})"

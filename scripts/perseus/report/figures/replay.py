@@ -41,7 +41,7 @@ LINES = {"alone": "--", "shared": "-"}
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Two panels for each tenant of a cell, over one axis of time."""
+    """Draw two panels for each tenant of a cell, over one axis of time."""
     if frame.empty:
         return empty_figure(style, "no bursty or recorded arrivals were sent")
     parts = [part for _, part in frame.groupby(["cell", "tenant"], sort=False)]
@@ -96,7 +96,7 @@ def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFr
 
 
 def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
-    """Bins of the table attainment for a row of the table replay, up to its end."""
+    """Return the bins of the table attainment for a row of the table replay, up to its end."""
     frame, end_s = results.tables["attainment"], row["duration_s"]
     bin_s = 1 if end_s <= MAX_SECONDS else 60
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]

@@ -57,7 +57,7 @@ OTHER: Final[dict[str, Any]] = {"marker": "s", "color": GREY, "linestyle": "none
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Servers of each model and mix that several servers carry, the cheapest first."""
+    """Return the servers of each model and mix that several servers carry, the cheapest first."""
     costs = results.tables["costs"].copy()
     costs["p95_ms"] = [results.tenants_of(row)["p95_ms"].max() for _, row in costs.iterrows()]
     frames = [
@@ -70,7 +70,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(weighed: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of panels for each model and mix."""
+    """Draw a row of panels for each model and mix."""
     chosen = weighed[weighed["pricing"] == style.pricing]
     questions = [rows for _, rows in chosen.groupby(QUESTION, sort=False)]
     if not questions:
@@ -115,7 +115,7 @@ def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> 
 
 
 def _front(rows: pd.DataFrame) -> list[bool]:
-    """Which servers are on the Pareto front, among those with all goals known.
+    """Return which servers are on the Pareto front, among those with all goals known.
 
     Energy is one of the goals if it is known of all that have a cost and a latency.
     """

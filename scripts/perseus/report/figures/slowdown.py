@@ -45,7 +45,7 @@ NO_VALUE: Final[dict[str, Any]] = {
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A square for each pair, a matrix for each cell."""
+    """Draw a square for each pair, a matrix for each cell."""
     if frame.empty:
         return empty_figure(style, "no tenant was measured beside another")
     cells = list(dict.fromkeys(frame["cell"]))
@@ -118,5 +118,5 @@ def _square(
 
 
 def _decimals(slowdown: float) -> str:
-    """Two decimals, so that squares are comparable; three digits from 10 on."""
+    """Return two decimals, so that squares are comparable; three digits from 10 on."""
     return f"{slowdown:.2f}" if slowdown < 10 else significant(slowdown)

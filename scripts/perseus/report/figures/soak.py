@@ -41,7 +41,7 @@ PANELS = len(QUANTITIES)
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Values of all cells, over the hours since the first window."""
+    """Return the values of all cells, over the hours since the first window."""
     frames = [
         pd.DataFrame({"hours": each.hours, "value": each.values}).assign(
             cell=folder.name, quantity=each.quantity, tenant=each.tenant, unit=each.unit
@@ -54,7 +54,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of panels per cell: latency of all tenants, memory, open files, and failed
+    """Draw a row of panels per cell: latency of all tenants, memory, open files, and failed
     requests."""
     frame = results.tables["soak"]
     if frame.empty:
@@ -124,7 +124,7 @@ def _drift(
 
 
 def _annotation(row: pd.Series) -> str:
-    """The drift, on lines no wider than a panel, or the reason for its absence."""
+    """Return the drift, on lines no wider than a panel, or the reason for its absence."""
     if not is_known(row["per_hour"]):
         return f"\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
     ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)

@@ -31,12 +31,12 @@ COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """One row per probe of a tenant."""
+    """Return one row per probe of a tenant."""
     return pd.DataFrame(_looks(results.cells), columns=COLUMNS)
 
 
 def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A panel per server."""
+    """Draw a panel per server."""
     if looks.empty:
         return empty_figure(style, "no saturation probe in this study")
     every = list(dict.fromkeys(looks["server"]))
@@ -68,7 +68,7 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _looks(cells: Sequence[Path]) -> list[dict[str, object]]:
-    """One row per probe of a tenant, in the order of time."""
+    """Return one row per probe of a tenant, in the order of time."""
     found = []
     records = [PeakRecord.read(folder) for folder in cells]
     windows = of_speed(records)

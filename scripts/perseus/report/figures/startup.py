@@ -30,7 +30,7 @@ TIMES = {
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Empirical distribution functions over all starts: one row of panels per scenario."""
+    """Draw empirical distribution functions over all starts: one row of panels per scenario."""
     frame = frame[frame["ready_s"].notna()]
     if frame.empty:
         return empty_figure(style, "no start of a server was measured")

@@ -37,13 +37,13 @@ OTHER: Final[dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The drawn samples, with the seconds since their cell began."""
+    """Return the drawn samples, with the seconds since their cell began."""
     frames = [frame for folder in results.cells[:MAX_CELLS] for frame in samples(folder)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
 def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """One column per quantity, one row per cell."""
+    """Draw one column per quantity, one row per cell."""
     sampled = set(drawn["cell"])
     shown = [folder for folder in results.cells if folder.name in sampled]
     if not shown:

@@ -17,7 +17,7 @@ USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
-    """The comparison from the values of KEYS. Raises CompareError with all problems of both
+    """Return the comparison from the values of KEYS. Raises CompareError with all problems of both
     results."""
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
@@ -46,7 +46,7 @@ def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | Non
 
 
 def _expanded(key: str, path: str, problems: list[str]) -> Path | None:
-    """The path with the home folder in place of a tilde."""
+    """Return the path with the home folder in place of a tilde."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -65,6 +65,6 @@ def _read(key: str, path: Path, problems: list[str]) -> Source | None:
 
 
 def _name(path: Path | None) -> str:
-    """The name of the folder or archive, as part of a file name."""
+    """Return the name of the folder or archive, as part of a file name."""
     stem = path.resolve().name.removesuffix(".tar.gz") if path else ""
     return re.sub(r"[^A-Za-z0-9._~-]", "_", stem) or "results"

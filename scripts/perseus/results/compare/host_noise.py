@@ -38,7 +38,7 @@ class HostNoise:
     draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
-        """The noise floor for means of this many repeats in each study; NaN if it was not
+        """Return the noise floor for means of this many repeats in each study; NaN if it was not
         measured."""
         single = self.floors.get(server, np.nan)
         return single * float(np.sqrt(np.mean(1 / np.array(repeats, dtype=float))))
@@ -84,7 +84,7 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
 
 
 def _restarted(aa: pd.DataFrame) -> Iterator[tuple[str, Group]]:
-    """Complete cells of `aa` with their servers: the throughputs of each server."""
+    """Yield complete cells of `aa` with their servers: the throughputs of each server."""
     known = aa.dropna(subset=["noise_floor", "answered_rps", "low_rps", "high_rps"])
     for (server, _), rows in known.groupby(["server", "cell"], sort=False):
         half = (rows["high_rps"] - rows["low_rps"]) / 2

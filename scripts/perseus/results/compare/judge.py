@@ -52,7 +52,7 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
 
 
 def _standardised(logs: Floats) -> Floats:
-    """Standardised rows; 0 if they do not vary."""
+    """Return standardised rows; 0 if they do not vary."""
     spread = logs.std()
     return (logs - logs.mean()) / spread if spread > 0 else np.zeros_like(logs)
 

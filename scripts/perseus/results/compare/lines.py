@@ -65,13 +65,14 @@ class ComparedLine:
     def total_rps(
         self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise
     ) -> Quantity:
-        """The weighted total rate, as draws; taken from the table if there are no records."""
+        """Return the weighted total rate, as draws; taken from the table if there are no
+        records."""
         if self.peak is not None:
             return self.peak.total(weights)
         return self._of_table(("estimate_rps", "ci_low_rps", "ci_high_rps"), rng, noise, cells=1)
 
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
-        """The sharing ratio, as draws.
+        """Return the sharing ratio, as draws.
 
         The dedicated peaks count as one cell, since their errors may be correlated.
         """
@@ -186,11 +187,11 @@ def _facts(
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
-    """The input size as text with two digits, since sizes of pictures are means."""
+    """Return the input size as text with two digits, since sizes of pictures are means."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
 
 
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
-    """Input sizes of a model; before version 1.1, its image size."""
+    """Return input sizes of a model; before version 1.1, its image size."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]

@@ -63,7 +63,7 @@ def pairs(
     noise: HostNoise,
     rng: np.random.Generator,
 ) -> list[ComparedPair]:
-    """All pairs, by metric in the order of UNITS.
+    """Return all pairs, by metric in the order of UNITS.
 
     A line of only one study becomes a pair that is not comparable.
     """
@@ -137,7 +137,7 @@ def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
 
 
 def _what_differs(base: ComparedLine, new: ComparedLine) -> str:
-    """The first setting that differs, with both values."""
+    """Return the first setting that differs, with both values."""
     for fact, value in base.facts.items():
         if new.facts.get(fact, value) != value:
             return f"{fact}: {value} in base, {new.facts[fact]} in new"
@@ -150,7 +150,7 @@ def _who_has_no_estimate(base: ComparedLine, new: ComparedLine) -> str:
 
 
 def _weights(base: ComparedLine, new: ComparedLine) -> Floats | float:
-    """1 / dedicated peak of each tenant in the base; 1 for a dedicated tenant, or without
+    """Return 1 / dedicated peak of each tenant in the base; 1 for a dedicated tenant, or without
     records."""
     if base.peak is None or new.peak is None or base.peak.is_dedicated:
         return 1.0
@@ -177,7 +177,8 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Draws of the variation of a p95 between repeats, by server; it exceeds that of peaks."""
+    """Return the draws of the variation of a p95 between repeats, by server; it exceeds that of
+    peaks."""
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
         of_tenants = (_p95_group(rows) for _, rows in line.tenants.groupby("tenant"))
@@ -186,7 +187,7 @@ def _p95_deviations(
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
-    """Logarithms of a tenant's p95 in each certified window, and their variances."""
+    """Return the logarithms of a tenant's p95 in each certified window, and their variances."""
     known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
@@ -198,7 +199,7 @@ def _p95_group(rows: pd.DataFrame) -> Group:
 def _p95s(
     base: ComparedLine, new: ComparedLine, deviations: Floats, rng: np.random.Generator
 ) -> Iterator[ComparedPair]:
-    """The p95 of each tenant with load at the certified rates."""
+    """Yield the p95 of each tenant with load at the certified rates."""
     others = dict(tuple(new.tenants.groupby("tenant", sort=False)))
     for tenant, rows in base.tenants.groupby("tenant", sort=False):
         rates = [float(each["rate_rps"].mean()) for each in (rows, others[tenant])]
@@ -227,7 +228,7 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 
 
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
-    """USD per million inferences, both in the proportion of the base: price / peak."""
+    """Yield USD per million inferences, both in the proportion of the base: price / peak."""
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
         if row["pricing"] not in others:
@@ -247,7 +248,8 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """Geometric mean of the ratios of all load lines of a server, which share host and version."""
+    """Yield geometric mean of the ratios of all load lines of a server, which share host and
+    version."""
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]
         if len(mine) < 2:

@@ -185,7 +185,7 @@ def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
-    """The tables, without files of cells and models that the study no longer has."""
+    """Yield the tables, without files of cells and models that the study no longer has."""
     of = {"raw": set(tenants["cell"]), "models": set(tenants["model"])}
     for name, content in files.items():
         kind, rest = name.split("/", 1)
@@ -194,7 +194,7 @@ def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes
 
 
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """The records of all cells, or none and the reason."""
+    """Return the records of all cells, or none and the reason."""
     found = []
     for name, content in sorted(files.items()):
         _, cell, *_ = name.split("/")
@@ -221,7 +221,7 @@ def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _digest(files: Files) -> str:
-    """A digest of all files that were read."""
+    """Return a digest of all files that were read."""
     names = sorted(files)
     each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
     # Names of files need not be Unicode.

@@ -138,13 +138,13 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """The servers of the configuration, without those of grids, which have recommendations of their
-    own."""
+    """Return the servers of the configuration, without those of grids, which have recommendations
+    of their own."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
-    """Costs of all questions and options at STEPS demands, with the head-room and minimum
+    """Yield the costs of all questions and options at STEPS demands, with the head-room and minimum
     servers of the demand. Servers without an on-demand price are left out."""
     points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
@@ -156,7 +156,7 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
 
 
 def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int) -> Iterator[Cost]:
-    """Costs of one question, from operating points without other models."""
+    """Yield the costs of one question, from operating points without other models."""
     demands = demands_rps(question, points)
     able = {
         option: chosen
@@ -186,7 +186,7 @@ def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int)
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
-    """Whether all combinations of the servers can be tried; otherwise there are no draws."""
+    """Return whether all combinations of the servers can be tried; otherwise there are no draws."""
     hosts = np.array([[model in each.models for each in chosen] for model in question.models])
     return are_few_ways(len(chosen), fewest(hosts, with_each))
 
@@ -212,7 +212,7 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
 def _chosen(
     question: Question, option: Option, points: Sequence[OperatingPoint]
 ) -> list[OperatingPoint]:
-    """Operating points that an option may use; empty if a model has none."""
+    """Return operating points that an option may use; empty if a model has none."""
     chosen = [
         each
         for each in points
@@ -252,13 +252,13 @@ def _servers(
 
 
 def _price(chosen: Sequence[OperatingPoint]) -> float:
-    """Price of one server in USD/h."""
+    """Return the price of one server in USD/h."""
     return chosen[0].usd_per_hour["on_demand"]
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
-    """Probability of a lower cost at each demand, from joint draws (draws, demands); NaN if
-    unknown."""
+    """Return the probability of a lower cost at each demand, from joint draws (draws, demands); NaN
+    if unknown."""
     known = np.isfinite(usd) & np.isfinite(other_usd)
     less = (usd < other_usd * (1 - TOLERANCE)).mean(axis=0)
     return np.where(known.all(axis=0), less, np.nan)
@@ -290,13 +290,14 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
 
 
 def _kind(best: Best) -> tuple[Option, bool, bool]:
-    """What all demands of a range have in common."""
+    """Return what all demands of a range have in common."""
     cost, _, is_reliable = best
     return cost.option, cost.has_probability, is_reliable
 
 
 def _best(same: Sequence[Cost]) -> Best:
-    """The cheapest option at one demand; of shared servers, one with a reliable saving first."""
+    """Return the cheapest option at one demand; of shared servers, one with a reliable saving
+    first."""
     alone = [cost for cost in same if not cost.option.shared]
     if not alone:
         return min(same, key=lambda cost: cost.usd_per_hour), (), True

@@ -26,7 +26,7 @@ class Change:
 
     @property
     def keeps_servers(self) -> bool:
-        """Whether the servers and their load lines stay the same."""
+        """True if the servers and their load lines stay the same."""
         return _fleet(self.plan) == _fleet(self.before)
 
 

@@ -129,17 +129,17 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
 
 
 def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
-    """Whether these servers meet the demand and its conditions."""
+    """Return whether these servers meet the demand and its conditions."""
     return not _is_short(counts, *_constraints(offers, wanted))
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
-    """Whether a solution is infeasible after all; the solver may err (scipy issue 24141)."""
+    """Return whether a solution is infeasible after all; the solver may err (scipy issue 24141)."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 
 def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
-    """Rows with lower bounds: (rows, K) and (rows,)."""
+    """Return rows with lower bounds: (rows, K) and (rows,)."""
     asked = wanted.demand_rps > 0
     demand = wanted.demand_rps[asked]
     # Relative to the demand, so that the solver treats models of 1 and of 10,000 requests/s alike.

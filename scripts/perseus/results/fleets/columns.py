@@ -54,13 +54,13 @@ FLEET_OR_REASON = holds(
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Whether shares add up to 100 %, within their rounding."""
+    """Return whether shares add up to 100 %, within their rounding."""
     shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
     return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
 
 
 def _last(shares: Sequence[str]) -> float:
-    """The value of one unit in the last digit."""
+    """Return the value of one unit in the last digit."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 
@@ -69,10 +69,10 @@ PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)
 
 
 def fleet(study: str, plan: Plan) -> Row:
-    """The columns FLEET."""
+    """Return the columns FLEET."""
     return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
 
 
 def solved(plan: Plan) -> Row:
-    """The columns SOLVED."""
+    """Return the columns SOLVED."""
     return {"gap": plan.gap, "status": plan.status}

@@ -115,5 +115,5 @@ def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
 
 
 def of_models(points: Sequence[OperatingPoint], models: Sequence[str]) -> Iterator[OperatingPoint]:
-    """Points with some of these models and no other model."""
+    """Yield points with some of these models and no other model."""
     return (point for point in points if set(point.models) <= set(models))

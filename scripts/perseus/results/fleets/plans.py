@@ -111,21 +111,21 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Number of servers with a model, without those at the price `without`."""
+        """Return the number of servers with a model, without those at the price `without`."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
-        """Capacity of the fleet for a model, from lower limits."""
+        """Return the capacity of the fleet for a model, from lower limits."""
         return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
-        """Share of a model's demand on spot servers."""
+        """Return the share of a model's demand on spot servers."""
         spot = [(n, each) for n, each in self.by_model[model] if each.pricing == SPOT]
         rps = sum(n * self.load_rps(each, model) for n, each in spot)
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """Load of each server of an offer for a model.
+        """Return the load of each server of an offer for a model.
 
         It is in proportion to the capacity, but spot servers together carry at most their share.
         """
@@ -156,7 +156,7 @@ class Plan:
 
 
 def plans(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> tuple[Plan, ...]:
-    """Three strategies for each level of the demand; none without a demand."""
+    """Return three strategies for each level of the demand; none without a demand."""
     if demand is None:
         return ()
     mine = [each for each in points if each.server in demand.servers]
@@ -180,7 +180,7 @@ def _of_level(
 
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
-    """Each server at its on-demand price and, with `spot`, at its spot price."""
+    """Return each server at its on-demand price and, with `spot`, at its spot price."""
     pricings = ("on_demand", SPOT) if spot else ("on_demand",)
     return [
         Offer(point, pricing)
@@ -228,7 +228,8 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """The plan with these numbers of its offers, if they carry its demand and cost no more."""
+    """Return the plan with these numbers of its offers, if they carry its demand and cost no
+    more."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)
@@ -244,7 +245,7 @@ def _largest_spot_share(demand: FleetDemand) -> float:
 def _programme(
     level: DemandLevel, offers: Sequence[Offer], demand: FleetDemand
 ) -> tuple[Offers, Wanted]:
-    """The integer programme with lower limits of the capacities."""
+    """Return the integer programme with lower limits of the capacities."""
     models, most = level.models, _largest_spot_share(demand)
     lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
     asked = np.array([level.rps[name] for name in models])
@@ -252,8 +253,8 @@ def _programme(
 
 
 def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:
-    """Cost of the cheapest fleet in USD/h, for RESAMPLES joint draws of the capacities; empty if
-    one of them has no fleet."""
+    """Return the cost of the cheapest fleet in USD/h, for RESAMPLES joint draws of the capacities;
+    empty if one of them has no fleet."""
     drawn = np.array(
         [
             [each.point.draws_rps.get(name, np.zeros(RESAMPLES))[:RESAMPLES] for each in offers]
@@ -273,7 +274,7 @@ def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
 
 
 def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
-    """Text of a load line and its server, and its scenario."""
+    """Return the text of a load line and its server, and its scenario."""
     return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 

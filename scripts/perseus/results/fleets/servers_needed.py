@@ -48,7 +48,7 @@ AT_A_TIME = 2**15
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
-    """Whether all ways to divide this many servers among the columns can be tried."""
+    """Return whether all ways to divide this many servers among the columns can be tried."""
     return comb(servers + columns - 1, servers) <= MAX_WAYS
 
 
@@ -138,8 +138,8 @@ def needed_at_each(
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Number of servers beyond the tried ones: repeat the number with the highest capacity per
-    server."""
+    """Return the number of servers beyond the tried ones: repeat the number with the highest
+    capacity per server."""
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
     best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equal ones the fewest
     blocks = np.ceil((demands_rps - reached_rps[-1]) / reached_rps[best])
@@ -221,7 +221,8 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
 
 
 def _carried(rates: Floats, tried: Floats) -> Floats:
-    """Demand carried by each tried way, at rates of shape (..., models, columns): (..., ways)."""
+    """Return demand carried by each tried way, at rates of shape (..., models, columns): (...,
+    ways)."""
     models = range(rates.shape[-2])
     return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))
 
@@ -243,7 +244,7 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
 @lru_cache
 def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
-    """Ways to divide this many servers that have each model on `with_each` of them, shape
+    """Return ways to divide this many servers that have each model on `with_each` of them, shape
     (columns, ways)."""
     has = np.array(hosts, dtype=np.int64)
     tried = ways(has.shape[1], servers)

@@ -66,12 +66,12 @@ def module_of(table: str) -> Any:
 
 
 def make(results: StudyResults) -> dict[str, pa.Table]:
-    """All tables by name, without PREDICTIONS."""
+    """Return all tables by name, without PREDICTIONS."""
     return {name: table(name, results) for name in TABLES_OF_RESULTS}
 
 
 def make_predictions(predictions: Predictions) -> dict[str, pa.Table]:
-    """The tables PREDICTIONS by name."""
+    """Return the tables PREDICTIONS by name."""
     return {name: table(name, predictions) for name in PREDICTIONS}
 
 

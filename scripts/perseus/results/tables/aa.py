@@ -105,7 +105,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def noise_floors(results: StudyResults) -> dict[str, float]:
-    """The noise floor by server; the highest if several cells have one."""
+    """Return the noise floor by server; the highest if several cells have one."""
     found: dict[str, float] = {}
     for record in results.of_kind(AaRecord):
         if record.noise is not None:

@@ -144,7 +144,7 @@ def _interval(dedicated: RepeatedPeak | None) -> Interval:
 
 
 def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
-    """The peak as a share of the dedicated peak, corrected for the speed of the host."""
+    """Return the peak as a share of the dedicated peak, corrected for the speed of the host."""
     known = known_peaks(alone)
     if len(known) < len(alone):
         return np.nan

@@ -188,7 +188,7 @@ class Network:
         )
 
     def row(self) -> Row:
-        """Its columns."""
+        """Return its columns."""
         best = self.weights
         return {
             "architecture": self.architecture,

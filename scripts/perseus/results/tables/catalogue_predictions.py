@@ -85,7 +85,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def family(model: str) -> str:
-    """The leading letters of a network's name; wide ResNets are ResNets."""
+    """Return the leading letters of a network's name; wide ResNets are ResNets."""
     match = re.match(r"(?:wide_)?([a-z]+)", model)
     return match[1] if match else model
 
@@ -113,7 +113,7 @@ def _predicted(networks: Sequence[Row]) -> Iterator[Row]:
 
 
 def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
-    """The time of network `of`, from a fit to the `known` ones."""
+    """Return the time of network `of`, from a fit to the `known` ones."""
     return float(work[of] @ fitted(work[known], times_ms[known]))
 
 

@@ -52,7 +52,7 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Whether the fleet costs no more, within the gap of the solver."""
+    """Return whether the fleet costs no more, within the gap of the solver."""
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
     return (strategy != SHARING) | dedicated.isna() | is_cheap

@@ -140,7 +140,7 @@ TEXTS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")
 
 
 def grid(study: str, of: GridComparison) -> Row:
-    """The columns GRID."""
+    """Return the columns GRID."""
     return {
         "study": study,
         "grid": of.question.grid,

@@ -118,7 +118,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
 
 
 def runtime(peak: RepeatedPeak) -> str:
-    """The runtime of its networks; several are joined."""
+    """Return the runtime of its networks; several are joined."""
     served = peak.records[0].served_models
     backends = {name: model.backend for name, model in served.items()}
     of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)

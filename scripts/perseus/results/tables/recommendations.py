@@ -134,7 +134,7 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
 
 
 def _floor(comparison: GridComparison, floors: Mapping[str, float]) -> float | None:
-    """The highest noise floor of its servers."""
+    """Return the highest noise floor of its servers."""
     servers = {each.of.server for each in (*comparison.ranked, *comparison.unranked)}
     return max((floors[name] for name in servers & floors.keys()), default=None)
 

@@ -99,7 +99,7 @@ class ReplayRecord(Record):
         return Run.model_validate(self.task.run)
 
     def of(self, phase: str, tenant: str) -> Offered | None:
-        """The result of a tenant in a phase; None if the phase was not measured."""
+        """Return the result of a tenant in a phase; None if the phase was not measured."""
         same = (each for each in self.offered if (each.phase, each.tenant) == (phase, tenant))
         return next(same, None)
 
@@ -224,8 +224,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
-    """Columns of a phase that are known before its measurement, with the verdict if it was not
-    measured."""
+    """Return the columns of a phase that are known before its measurement, with the verdict if it
+    was not measured."""
     return {
         **cell(record.task),
         "tenant": tenant.name,

@@ -152,7 +152,7 @@ def _of_question(question: str, peaks: Peaks, study: str) -> Iterator[Row]:
 
 
 def _ranked(peaks: Peaks) -> list[RepeatedPeak]:
-    """Peaks with a limit, the fastest first."""
+    """Return peaks with a limit, the fastest first."""
     return sorted((peak for peak in peaks if peak.is_known), key=lambda peak: -peak.total().value)
 
 

@@ -79,7 +79,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
-    """Tenants of the mix with their dedicated peaks, without those of weight 0."""
+    """Return the tenants of the mix with their dedicated peaks, without those of weight 0."""
     return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 

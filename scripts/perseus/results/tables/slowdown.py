@@ -144,7 +144,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
-    """Slowdowns of each compared pair, from the steps."""
+    """Return the slowdowns of each compared pair, from the steps."""
     compared: dict[Pair, list[SlowdownComparison]] = {}
     for each in comparisons(steps):
         compared.setdefault(each.pair, []).append(each)
@@ -200,7 +200,7 @@ def _latencies(compared: Sequence[SlowdownComparison]) -> Row:
 
 
 def _usual(values_ms: Sequence[float]) -> float:
-    """The geometric mean."""
+    """Return the geometric mean."""
     return float(np.exp(np.log(values_ms).mean()))
 
 

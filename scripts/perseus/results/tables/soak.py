@@ -115,7 +115,7 @@ def _series(
     values: Floats,
     start_ns: int,
 ) -> Series:
-    """A series without unknown values."""
+    """Return a series without unknown values."""
     known, hours = ~np.isnan(values), (np.array(times_ns) - start_ns) / HOUR_NS
     return Series(quantity, tenant, unit, hours[known], values[known])
 

@@ -163,7 +163,7 @@ def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:
-    """p95 shared / p95 alone at an equal rate."""
+    """Return p95 shared / p95 alone at an equal rate."""
     of_shared, of_alone = (
         Interval(*(number(row.get(name)) for name in ("p95_ms", "p95_low_ms", "p95_high_ms")))
         for row in (shared, alone)

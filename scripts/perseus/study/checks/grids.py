@@ -84,7 +84,7 @@ def _tells_energy(server: Server) -> bool:
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:
-    """The first reason why a variant cannot be measured; empty if it can."""
+    """Return the first reason why a variant cannot be measured; empty if it can."""
     return next(_reasons(variant, models, most_cores), "")
 
 

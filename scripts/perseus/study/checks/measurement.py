@@ -32,7 +32,7 @@ def _shared_memory_problems(study: Definition) -> Problems:
 
 
 def _in_flight_problems(study: Definition) -> Problems:
-    """Closed loops with more requests in flight than a client process allows."""
+    """Return closed loops with more requests in flight than a client process allows."""
     client = study.measurement.client
     each = MAX_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes

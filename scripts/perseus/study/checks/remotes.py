@@ -18,7 +18,7 @@ RESERVED |= {"transfer-encoding", "user-agent", "inference-header-content-length
 
 
 def remote_problems(at: Place, server: Server, folder: Path) -> Problems:
-    """Problems of the server at a place; paths are relative to `folder`."""
+    """Return the problems of the server at a place; paths are relative to `folder`."""
     at = (*at, "remote")
     elsewhere = LAUNCHERS[server.launcher].elsewhere
     if elsewhere and server.remote is None:
@@ -49,7 +49,7 @@ def _given(remote: Remote) -> dict[str, str]:
 
 
 def _can_be_reached(address: str) -> bool:
-    """Whether a host, host:port or URL has a valid form."""
+    """Return whether a host, host:port or URL has a valid form."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname or "", parts.port
@@ -91,7 +91,7 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
 
 
 def _host(address: str) -> str | None:
-    """The host of host:port or of a URL; None if there is none."""
+    """Return the host of host:port or of a URL; None if there is none."""
     try:
         return urlsplit(address if "://" in address else f"//{address}").hostname
     except ValueError:

@@ -107,7 +107,7 @@ def _repeated_lines(study: Definition) -> Problems:
 def tenant_problems(
     at: Place, tenant: Tenant, models: Mapping[str, Model], servers: Sequence[Server]
 ) -> Problems:
-    """Problems of a tenant on the servers of its scenario."""
+    """Return the problems of a tenant on the servers of its scenario."""
     if tenant.model not in models:
         hint = meant_or_known(tenant.model, list(models))
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
@@ -195,7 +195,7 @@ def _kind(model: Model) -> str:
 
 
 def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:
-    """Precisions that the server does not support."""
+    """Return precisions that the server does not support."""
     device = server.device
     if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
         return  # an invalid runtime, which another check reports
@@ -244,12 +244,12 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
 
 
 def cell_name(server: str, scenario: str, run: str) -> str:
-    """The longest name of a cell of the run."""
+    """Return the longest name of a cell of the run."""
     return f"{server}.{scenario}.{run}.r100"
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Names that are too long for files."""
+    """Return names that are too long for files."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (

@@ -75,7 +75,8 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 
 
 def device_problems(at: Place, server: Server) -> Problems:
-    """Missing or unused GPUs, and runtimes that the device or the launcher does not support."""
+    """Return missing or unused GPUs, and runtimes that the device or the launcher does not
+    support."""
     if server.device == "gpu" and server.gpus is None:
         yield (
             (*at, "gpus"),

@@ -35,12 +35,12 @@ OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
 
 
 def settings_of(kind: str) -> Any:
-    """The settings class of a kind."""
+    """Return the settings class of a kind."""
     return import_module(f"{__name__}.{kind}").Settings
 
 
 def run_of(kind: str) -> Any:
-    """The class of one run (one cell) of a kind."""
+    """Return the class of one run (one cell) of a kind."""
     return import_module(f"{__name__}.{kind}").Run
 
 

@@ -26,12 +26,12 @@ class ExperimentRun(Part):
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """Whether its rates are shares of dedicated peaks, which must be measured first."""
+        """True if its rates are shares of dedicated peaks, which must be measured first."""
         return False
 
     @property
     def is_survey(self) -> bool:
-        """Whether it is one of many rows about tenants alone.
+        """True if it is one of many rows about tenants alone.
 
         It replaces the search of a dedicated peak, and a model that cannot be exported or served
         becomes a row with the reason.
@@ -40,12 +40,12 @@ class ExperimentRun(Part):
 
     @property
     def takes_arrivals(self) -> bool:
-        """Whether it uses the study's arrivals."""
+        """True if it uses the study's arrivals."""
         return True
 
     @property
     def offers_load(self) -> bool:
-        """Whether clients put load on its servers, with the study's number of processes."""
+        """True if clients put load on its servers, with the study's number of processes."""
         return True
 
     @property
@@ -55,7 +55,7 @@ class ExperimentRun(Part):
 
     @property
     def needs_copies(self) -> bool:
-        """Whether it needs scenarios with copies of its models, if the study has them."""
+        """True if it needs scenarios with copies of its models, if the study has them."""
         return False
 
     @property
@@ -76,7 +76,7 @@ class ExperimentSettings(Part):
 
     @property
     def starts_servers(self) -> bool:
-        """Whether it measures starts, which is impossible for served models."""
+        """True if it measures starts, which is impossible for served models."""
         return False
 
     @property
@@ -86,7 +86,7 @@ class ExperimentSettings(Part):
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
-        """One run for each cell, without repeats."""
+        """Yield one run for each cell, without repeats."""
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
@@ -95,13 +95,14 @@ class ExperimentSettings(Part):
         return self.runs()
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """The same settings with other tenant names; `names` has the new name by the old one."""
+        """Return the same settings with other tenant names; `names` has the new name by the old
+        one."""
         return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
-        """Problems in a scenario with these tenants; places are relative to the settings."""
+        """Return problems in a scenario with these tenants; places are relative to the settings."""
         yield from ()
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
-        """Problems of the files that it names, relative to `folder`."""
+        """Return the problems of the files that it names, relative to `folder`."""
         yield from ()

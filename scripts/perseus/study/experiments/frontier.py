@@ -41,7 +41,7 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """Whether it needs copies: predictions need them, a mix that is always measured does
+        """True if it needs copies: predictions need them, a mix that is always measured does
         not."""
         return self.predict
 
@@ -105,5 +105,5 @@ class Settings(ExperimentSettings):
 
 
 def most_points(tenants: int) -> int:
-    """Number of mixes of three or more tenants (`perseus.peak.frontier`)."""
+    """Return the number of mixes of three or more tenants (`perseus.peak.frontier`)."""
     return 1 + tenants * (tenants - 1) // 2 + tenants

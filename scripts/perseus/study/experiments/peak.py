@@ -38,7 +38,7 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """A tenant alone; named after the preset if it differs from the study's."""
+        """Return a tenant alone; named after the preset if it differs from the study's."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
@@ -68,17 +68,17 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """The same line for a mix whose weights are known only when it is measured."""
+        """Return the same line for a mix whose weights are known only when it is measured."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Tenants that stay at a fixed rate."""
+        """Return tenants that stay at a fixed rate."""
         return tuple(name for name in names if name == self.background_tenant)
 
     def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
-        """The fixed rate of each of them."""
+        """Return the fixed rate of each of them."""
         share = self.background_percent / 100
         return {name: share * dedicated_rps[name] for name in self.background_tenants(names)}
 

@@ -78,7 +78,8 @@ class Run(ExperimentRun):
         return self.trace.sources if self.trace else ()
 
     def phases(self, tenants: int) -> list[ReplayPhase]:
-        """Its phases: all tenants together, and each alone; only one phase for one tenant."""
+        """Return its phases: all tenants together, and each alone; only one phase for one
+        tenant."""
         alone = [ReplayPhase("alone", (i,)) for i in range(tenants)]
         return alone if tenants == 1 else [ReplayPhase("shared", tuple(range(tenants))), *alone]
 
@@ -200,7 +201,7 @@ class Settings(ExperimentSettings):
 
     @property
     def _keeps_rates(self) -> bool:
-        """Whether the rates of the recording are kept."""
+        """True if the rates of the recording are kept."""
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
@@ -222,7 +223,7 @@ class Settings(ExperimentSettings):
     def _part_problems(
         self, recorded: Recorded, source: TraceSource, begin_s: float
     ) -> Iterator[str]:
-        """Problems of the part of a recording that one tenant replays."""
+        """Yield the problems of the part of a recording that one tenant replays."""
         scale = self._trace.time_scale
         end_s = begin_s + self.duration_s / scale
         has_s = max(0.0, recorded.length_s - begin_s) * scale

@@ -35,7 +35,7 @@ class Price(Part):
     doubts: tuple[str, ...] = ()
 
     def usd_per_hour(self, pricing: str) -> float | None:
-        """The price by "on_demand", "spot" or "committed"; None if there is none."""
+        """Return the price by "on_demand", "spot" or "committed"; None if there is none."""
         return {
             "on_demand": self.on_demand_usd_per_hour,
             "spot": self.spot_usd_per_hour,
@@ -43,7 +43,8 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """The price of a machine with another number of cores, at the same price per core."""
+        """Return the price of a machine with another number of cores, at the same price per
+        core."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
