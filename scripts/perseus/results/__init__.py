@@ -1,5 +1,5 @@
-"""Make tables from raw results: combine repeats, and compute ratios, costs and savings with
-intervals.
+"""Make tables from raw results: this package combines repeats, and computes ratios, costs and
+savings with 95 % intervals.
 
-In: records and windows of cells, prices. Out: the tables of a study.
+The input is the records and windows of all cells, and prices. The output is the tables of a study.
 """

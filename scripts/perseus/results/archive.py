@@ -1,7 +1,8 @@
 """Write the results of a study into one archive, and read an untrusted archive.
 
-The reader keeps an archive in memory and never unpacks it, so that no name in the archive can write
-to the disk. It checks the kinds of the members, their names and their total size.
+The reader keeps an archive in memory and never writes its files to the disk, so no name in the
+archive can overwrite a file. The reader checks the kinds of the members, their names and their
+total size.
 """
 
 from __future__ import annotations
@@ -18,19 +19,21 @@ from typing import Final
 from perseus.host.files import whole
 
 MAX_BYTES: Final = 2**30
-"""Largest total size of the content of an archive, since a small archive may expand without end."""
+"""Largest total size of the unpacked files of an archive: a small archive may contain terabytes of
+zeros."""
 
 MAX_MEMBERS: Final = 200_000
 
 
 class ArchiveError(ValueError):
-    """The file is not a valid archive; the message says why."""
+    """Error: the file is not a valid archive of results. The message says why."""
 
 
 def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
     """Write the files into an archive, below the folder `root`.
 
-    The same files make the same archive: it stores neither times nor owners.
+    The same files always make the same bytes, since the archive stores neither times nor owners of
+    files.
     """
     with (
         whole(path) as partial,
@@ -46,11 +49,11 @@ def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
 
 
 def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> dict[str, bytes]:
-    """Return the content of the files whose names match, by name.
+    """Return the content of all files whose names match `wanted`, as a dictionary by name.
 
     Raises ArchiveError if the file is not an archive or is truncated, if a member is a link or a
-    device, if a name leaves the folder or occurs twice, or if there are more than `most_bytes` or
-    MAX_MEMBERS. Reading stops at the first such member.
+    device, if a name leaves the folder or occurs twice, or if the archive exceeds `most_bytes` or
+    MAX_MEMBERS. The reader stops at the first invalid member.
     """
     names, found = set[str](), dict[str, bytes]()
     try:
@@ -70,7 +73,7 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> di
     except ArchiveError:
         raise
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
-        # ValueError: tarfile does not check the numbers in extended headers.
+        # tarfile raises ValueError for wrong numbers in extended headers, not TarError.
         raise ArchiveError(f"it cannot be read as .tar.gz ({error})") from None
     return found
 

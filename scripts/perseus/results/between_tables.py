@@ -1,4 +1,4 @@
-"""Rules between the tables of a study: values that follow from other tables."""
+"""Check that values in one table of a study agree with the values in its other tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.results.schema import TOLERANCE
 
 Tables = Mapping[str, pd.DataFrame]
 Images = Mapping[str, Mapping[str, int]]
-"""Images of a request by scenario and tenant, if more than one."""
+"""Number of images per request, by scenario and tenant; requests of one image are left out."""
 
 LINE: Final = ["scenario", "load_line"]
 FLEET: Final = ["level", "strategy"]
@@ -24,8 +24,10 @@ FLEET: Final = ["level", "strategy"]
 
 @dataclass(frozen=True)
 class Equation:
-    """`stated` values of a table, and the same values `derived` from other tables, by index; NaN
-    in both if unknown."""
+    """Values that a table states, and the same values derived from other tables.
+
+    Both series have the same index. An unknown value is NaN in both.
+    """
 
     what: str
     stated: pd.Series
@@ -41,7 +43,7 @@ class Equation:
 
 
 def equations(tables: Tables, images: Images) -> Iterator[Equation]:
-    """Yield the equations of all rules."""
+    """Yield the equations of all rules between tables."""
     yield from rates_of_tenants(tables)
     yield from costs_are_price_by_rate(tables, images)
     for each in EQUATIONS:
@@ -49,7 +51,7 @@ def equations(tables: Tables, images: Images) -> Iterator[Equation]:
 
 
 def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
-    """Rates of the tenants add up to the rate of their load line."""
+    """Require that the rates of the tenants add up to the rate of their load line."""
     peaks = tables["peaks"].set_index(LINE)
     for name, derived in (
         ("certified_rps", certified_rps(tables, {})),
@@ -61,7 +63,10 @@ def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
 
 
 def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation]:
-    """Costs per million inferences are price / rate, on shared and dedicated servers."""
+    """Require that the cost per million inferences is the price divided by the rate.
+
+    The rule holds for shared and for dedicated servers.
+    """
     ratios = tables["peaks"].set_index(LINE)["sharing_ratio"]
     rates = {
         "usd_per_million_inferences": estimate_rps(tables, images),
@@ -84,7 +89,8 @@ def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation
 
 
 def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
-    """Certified sharing ratios are sums of certified rate / dedicated certified rate."""
+    """Require that a certified sharing ratio is the sum of certified rate / dedicated certified
+    rate."""
     peaks, tenants = tables["peaks"].set_index(LINE), tables["tenants"]
     by = ["server", "tenant", "preset"]
     alone = _lowest(tenants[tenants["kind"] == "dedicated"].groupby(by)["rate_rps"])
@@ -120,7 +126,10 @@ def noise_is_that_of_the_host(tables: Tables) -> Iterator[Equation]:
 
 
 def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
-    """Fleets have the sums of their servers, and the lowest attainment of their models."""
+    """Require that the servers of a fleet add up to its totals.
+
+    The attainment of a fleet must be the lowest attainment of its models.
+    """
     fleets = tables["fleets"].set_index(FLEET)
     bought = fleets[fleets["servers"].notna()]
     servers = tables["fleet_servers"]
@@ -135,7 +144,8 @@ def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
 
 
 def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
-    """Savings follow from the costs of the fleets that are compared."""
+    """Require that the saving of a fleet follows from its cost and the cost of dedicated
+    servers."""
     fleets = tables["fleets"].set_index(FLEET)
     rows = tables["fleets"][tables["fleets"]["strategy"] == DEDICATED]
     alone = rows.set_index("level")["usd_per_hour"]
@@ -156,7 +166,7 @@ def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
 
 
 def servers_have_one_price(tables: Tables) -> Iterator[Equation]:
-    """Costs over the demand use the on-demand price of the table of costs."""
+    """Require that the table `break_even` uses the on-demand prices of the table `costs`."""
     costs = tables["costs"][tables["costs"]["pricing"] == "on_demand"]
     each = costs.drop_duplicates("server").set_index("server")["usd_per_hour"]
     over = tables["break_even"].set_index(["models", "total_rps", "server", "shared"])
@@ -177,7 +187,7 @@ def recommendations_are_the_cheapest(tables: Tables) -> Iterator[Equation]:
 
 
 def replays_are_their_seconds(tables: Tables) -> Iterator[Equation]:
-    """Bins of any length add up to the whole replay."""
+    """Require that the time bins of a replay add up to the totals of the replay."""
     by = ["cell", "tenant", "phase"]
     sums = tables["attainment"].groupby([*by, "bin_s"])[["requests", "within"]].sum()
     shares = sums["within"] / sums["requests"]
@@ -196,40 +206,48 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
     recommendations_are_the_cheapest,
     replays_are_their_seconds,
 )
-"""Rules that need only the tables."""
+"""Rules that need no data besides the tables."""
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the Inferences/s of each load line at the certified rate of the lowest repeat; NaN if
-    a repeat has none."""
+    """Return the inferences/s of each load line at its lowest certified rate.
+
+    The lowest repeat counts. The result is NaN if a repeat has no certified rate.
+    """
     cells = _of_cells(tables["tenants"], "rate_rps", images)
     return _lowest(cells.groupby(level=LINE, sort=False))
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the Inferences/s of each load line at the estimated limit, mean of the repeats that
-    found one."""
+    """Return the inferences/s of each load line at its estimated limit.
+
+    The result is the mean of the repeats that found a limit.
+    """
     return (
         _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()
     )
 
 
 def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
-    """Return sums over the tenants of each cell; in requests/s without `images`."""
+    """Return the total rate of all tenants of each cell.
+
+    The unit is inferences/s, or requests/s without `images`.
+    """
     names = zip(tenants["scenario"], tenants["tenant"], strict=True)
     each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]
     inferences = tenants.assign(inferences=tenants[rate] * np.array(each, dtype=float))
     return inferences.groupby([*LINE, "cell"], sort=False)["inferences"].sum(min_count=1)
 
 
-# GroupBy of pandas 2, which clusters may have, cannot say so itself.
+# `min` and `sum` of a GroupBy of pandas 2 lack the parameter `skipna`, and clusters may have pandas
+# 2.
 
 
 def _lowest(groups: SeriesGroupBy) -> pd.Series:
-    """Return the lowest value of each group; NaN if one is NaN."""
+    """Return the lowest value of each group; NaN if a value of the group is NaN."""
     return groups.agg(lambda values: values.min(skipna=False))
 
 
 def _total(groups: SeriesGroupBy) -> pd.Series:
-    """Return the sum of each group; NaN if one value is NaN."""
+    """Return the sum of each group; NaN if a value of the group is NaN."""
     return groups.agg(lambda values: values.sum(skipna=False))

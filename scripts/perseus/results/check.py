@@ -24,7 +24,7 @@ from perseus.results.schema import TOLERANCE, Column, Relation, Schema
 from perseus.results.tables import TABLES, module_of
 
 MAX_LISTED: Final = 5
-"""Number of rows that are listed for one broken rule."""
+"""Largest number of rows that a message lists for one broken rule."""
 
 _PANDAS: Final = {
     TEXT: pd.StringDtype(),
@@ -32,19 +32,22 @@ _PANDAS: Final = {
     WHOLE: pd.Int64Dtype(),
     FLAG: pd.BooleanDtype(),
 }
-"""Types of pandas that have a null, by the type of a column."""
+"""Nullable type of pandas for each type of a column."""
 
 OF_ROWS: Final = (
     SchemaErrorReason.SERIES_CONTAINS_NULLS,
     SchemaErrorReason.DUPLICATES,
     SchemaErrorReason.DATAFRAME_CHECK,
 )
-"""Pandera's error codes for rows."""
+"""Error codes of pandera that refer to a row, and not to a whole column."""
 
 
 class ContradictionError(ValueError):
-    """Tables break their rules; `problems` has one line for each. The Snakemake rules `made_by`
-    made the tables."""
+    """Error: tables of a study break their rules.
+
+    `problems` has one line for each problem. `made_by` names the Snakemake rules that made the
+    tables.
+    """
 
     def __init__(self, problems: list[str], made_by: str = "tables predictions") -> None:
         self.problems = tuple(problems)
@@ -57,7 +60,8 @@ class ContradictionError(ValueError):
 
 
 def check(folder: Path, images: Images) -> dict[str, Any]:
-    """Check the tables in a folder; return the rules that hold, and the numbers of rows.
+    """Check the tables in a folder, and return the rules that hold and the number of rows of each
+    table.
 
     Raises ContradictionError with all problems.
     """
@@ -76,7 +80,8 @@ def check(folder: Path, images: Images) -> dict[str, Any]:
 
 
 def check_comparison(table: pa.Table) -> None:
-    """Check the table of a comparison. Raises ContradictionError with all problems."""
+    """Check the table of a comparison of two studies. Raises ContradictionError with all
+    problems."""
     if found := of_table("comparison", compared.SCHEMA, table):
         raise ContradictionError(found, made_by="compare")
 
@@ -92,9 +97,9 @@ def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """Return the problems between tables.
+    """Return the contradictions between tables.
 
-    Tables are not compared if a table lacks columns or has duplicate keys.
+    The function compares no tables if a table lacks columns or has duplicate keys.
     """
     if not all(_has_keys(name, table) for name, table in tables.items()):
         return []
@@ -103,7 +108,7 @@ def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def _has_keys(name: str, table: pa.Table) -> bool:
-    """Return whether the table has the key columns, without duplicates."""
+    """Return whether the table has its columns, and no two rows with the same key."""
     schema: Schema = module_of(name).SCHEMA
     if table.column_names != schema.names:
         return False
@@ -115,9 +120,9 @@ def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
 
 
 def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
-    """Return problems within one table."""
+    """Return the rows and columns of one table that break the definition of the table."""
     if not table.num_rows and table.schema.equals(schema.arrow):
-        return []  # pandera takes as long as this to report the same
+        return []  # pandera needs much time to find no problem in an empty table
     frame = table.to_pandas(types_mapper=_PANDAS.get)
     try:
         pandera_schema(schema).validate(frame, lazy=True)
@@ -174,7 +179,8 @@ def _plain(values: pd.Series) -> pd.Series:
 
 
 def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
-    """Return lines for one broken rule: its rows, or for a broken column pandera's message."""
+    """Return a line for each row that breaks a rule, or the message of pandera about a whole
+    column."""
     if error.reason_code not in OF_ROWS:
         return [f"{name}: {str(error).splitlines()[0]}"]
     row_message = _row_message(schema, error)
@@ -184,7 +190,7 @@ def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaErr
 
 
 def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
-    """Return a function that describes the problem of a row."""
+    """Return a function that describes how a row breaks the rule."""
     column, what = error.schema.name, getattr(error.check, "error", "")
     if error.reason_code is SchemaErrorReason.SERIES_CONTAINS_NULLS:
         return lambda row: f"{column} is null, and must not be"
@@ -199,7 +205,7 @@ def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], st
 
 
 def _place(name: str, frame: pd.DataFrame, schema: Schema, row: int) -> str:
-    """Return the number of the row, from 1, and its key."""
+    """Return the number of a row, counted from 1, and the key of the row."""
     of = ", ".join(_text(frame.loc[row, each]) for each in schema.key)
     return f"{name}, row {row + 1} ({of})" if of else f"{name}, row {row + 1}"
 
@@ -211,7 +217,7 @@ def _text(value: Any) -> str:
 
 
 def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield the first MAX_LISTED lines, and the number of the others."""
+    """Yield the first MAX_LISTED lines, and one line with the number of the other lines."""
     every = list(lines)
     yield from every[:MAX_LISTED]
     if len(every) > MAX_LISTED:

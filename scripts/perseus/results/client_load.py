@@ -1,4 +1,4 @@
-"""The load of the client: rates relative to its ceiling, and reasons to distrust a ceiling."""
+"""Compare rates with the ceiling of the client, and find reasons to distrust a ceiling."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from perseus.results.repeats import RepeatedPeak
 from perseus.study.setting import of_ceiling
 
 Requests = tuple[str, str, int]
-"""Key of a request shape: name of the server in the file of ceilings, model, images per request."""
+"""Key of a request shape: the server as named in the file of ceilings, the model, and the number of
+images per request."""
 
 
 def ceiling_problems(
     ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
 ) -> dict[Requests, str]:
-    """Return, by request shape, why the ceiling is too low.
+    """Return the reason for each measured ceiling that is too low, by request shape.
 
     A ceiling is too low if other processes used the host while it was measured, or if a certified
-    rate is above it: the client sent that rate in valid windows. Estimates are not compared, since
-    the client never sent them.
+    rate is above it: the client sent that rate in valid windows. The function does not compare
+    estimates, since the client never sent requests at the estimated rates.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
@@ -42,14 +43,17 @@ def ceiling_problems(
 def client_load(
     peak: RepeatedPeak, ceilings: Sequence[Ceiling], problems: Mapping[Requests, str]
 ) -> float:
-    """Sum of rate / ceiling over the tenants with load; NaN if a ceiling is unknown or
-    unreliable."""
+    """Return the load of the client: the sum of rate / client ceiling over the tenants with load.
+
+    The result is NaN if a ceiling is unknown or unreliable.
+    """
     trusted = {key: rate for key, rate in _ceilings_rps(ceilings).items() if key not in problems}
     return _load(peak, peak.rates_rps, trusted)
 
 
 def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests, str]) -> str:
-    """Return the problem of any model with this request shape; empty if there is none."""
+    """Return the problem of the ceiling for this request shape, of whichever model; empty if there
+    is none."""
     return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
 
 
@@ -60,7 +64,8 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    """Return the request shape of each tenant; image requests have none."""
+    """Return the request shape of each tenant; a tenant whose images the server converts has no
+    request shape."""
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [
         (

@@ -20,7 +20,12 @@ from perseus.study.tasks.tables import Price
 _SCENARIO = [
     column("study", TEXT, "", "name of the study"),
     column("server", TEXT, "", "name of the server in the configuration"),
-    column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+    column(
+        "scenario",
+        TEXT,
+        "",
+        "scenario: the server and the tenants that share one Triton model repository",
+    ),
 ]
 
 LOAD_LINE = [
@@ -30,17 +35,18 @@ LOAD_LINE = [
         "kind",
         TEXT,
         "",
-        "dedicated, mix (all rise in proportion) or hold (some stay)",
+        "kind of the load line: dedicated (one tenant alone), mix (all rates rise in proportion)"
+        " or hold (the rates of some tenants are constant)",
         choices=("dedicated", "mix", "hold"),
     ),
     column(
         "weights",
         TEXT,
         "",
-        "proportion of a mix, in the order of the tenants, such as 3 : 1; for the mix of the"
-        " demand, whole percent",
+        "weights of a mix in the order of the tenants, such as 3 : 1; whole percent if the mix is"
+        " the mix of the demand",
     ),
-    column("preset", TEXT, "", "how much evidence was collected"),
+    column("preset", TEXT, "", "preset: how much evidence the study collects"),
     column("models", TEXT, "", "models of the tenants"),
     column(
         "mix",
@@ -57,14 +63,14 @@ LOAD_LINE = [
         " client_limited, disturbed, unsteady, throttled or failed",
         choices=Outcome,
     ),
-    column("reason", TEXT, "", "why the verdict is not ok"),
+    column("reason", TEXT, "", "reason for a verdict other than ok"),
     column("repeats", WHOLE, "", "repeats measured", least=1),
     column(
         "repeats_used",
         WHOLE,
         "",
-        "number of repeats that found a limit of the server; estimates are the mean of these"
-        " repeats. If fewer than `repeats`, the interval has an open end"
+        "number of repeats that found a limit of the server; an estimate is the mean over these"
+        " repeats. If the number is less than `repeats`, the interval has an open end"
         " (docs/explanation/repeats.md)",
     ),
 ]
@@ -86,8 +92,8 @@ PRECISION = column(
     "precision",
     TEXT,
     "",
-    "numeric precision of the computation: the precision that the runtime reports, if the runtime"
-    " may choose; else the configured one; empty if only the server knows it",
+    "numeric precision of the computation: as the runtime reports it if the runtime may choose,"
+    " else as configured; empty if only the server knows the precision",
 )
 
 PRICED = [
@@ -95,11 +101,11 @@ PRICED = [
     column("price_date", TEXT, "", "day on which the price was valid; null if unknown", null=True),
     column("price_source", TEXT, "", "source of the price"),
 ]
-"""Columns of a price."""
+"""Columns that describe the price of a server."""
 
 
 def of_price(price: Price) -> Row:
-    """Return the columns PRICED."""
+    """Return the values of the columns PRICED for one price."""
     return {
         "currency": price.currency,
         "price_date": price.date,
@@ -108,7 +114,7 @@ def of_price(price: Price) -> Row:
 
 
 def load_line(peak: RepeatedPeak) -> Row:
-    """Return the columns LOAD_LINE."""
+    """Return the values of the columns LOAD_LINE for one peak."""
     task = peak.task
     return {
         **_scenario(task),
@@ -126,7 +132,7 @@ def load_line(peak: RepeatedPeak) -> Row:
 
 
 def cell(task: MeasureTask) -> Row:
-    """Return the columns CELL."""
+    """Return the values of the columns CELL for one cell."""
     return {**_scenario(task), "cell": task.cell, "repeat": task.repeat}
 
 
@@ -135,14 +141,15 @@ def _scenario(task: MeasureTask) -> Row:
 
 
 def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
-    """Return a column of values and the columns of the two ends of its interval."""
+    """Return a value and the two ends of its interval, by the names of the three columns."""
     return {name: found.value, names[0]: found.low, names[1]: found.high}
 
 
 def written(rps: float) -> str:
     """Return a rate as text with four digits.
 
-    Whole numbers have all digits, and there is no exponent.
+    A number of 1000 or more keeps all digits before the decimal point. The text never has an
+    exponent.
     """
     decimals = max(3 - math.floor(math.log10(rps)), 0) if rps else 0
     return np.format_float_positional(round(rps, decimals), trim="-")
@@ -161,7 +168,7 @@ WINDOW = (
     "queue_ms",
     "client_ms",
 )
-"""Columns that tables of latencies take from windows.parquet."""
+"""Columns of windows.parquet that tables of latencies copy."""
 
 
 def compute_ms(window: Mapping[str, Any]) -> float:

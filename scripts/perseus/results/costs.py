@@ -1,4 +1,4 @@
-"""Costs of inferences in money and energy (docs/explanation/sharing-ratio.md)."""
+"""Compute the cost of inferences in money and energy (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
@@ -12,33 +12,36 @@ JOULES_PER_KWH = 3.6e6
 
 
 def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
-    """Return USD for a million inferences of one image each, on a server that always serves this
-    rate."""
+    """Return the cost in USD of a million inferences of one image each, on a server that always
+    serves this rate."""
     return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Energy of an inference at the certified rate, mean of the repeats; NaN without a counter.
+    """Energy of one inference at the certified rate, in joules: the mean of the repeats.
 
-    `of` names the hardware that was counted.
+    The energy is NaN if the host has no energy counter.
+
+    `of` names the hardware that the counters cover.
     """
 
     joules: float
     of: str
 
     def usd_per_million(self, usd_per_kwh: float | None) -> float:
-        """Return the cost of electricity for a million inferences; NaN if energy or its price is
-        unknown."""
+        """Return the cost of the electricity for a million inferences; NaN if the energy or its
+        price is unknown."""
         price = np.nan if usd_per_kwh is None else usd_per_kwh
         return self.joules * 1e6 / JOULES_PER_KWH * price
 
 
 def energy_per_inference(peak: RepeatedPeak) -> Energy:
-    """Return the energy of the server's GPUs, and of the host's processors and memory, if known.
+    """Return the energy of one inference: of the GPUs of the server, and of the processors and the
+    memory of the host.
 
-    If a server has GPUs that do not report their energy, its energy is unknown, since the
-    processors are the smaller part.
+    If the GPUs of a server do not report their energy, the energy is unknown, since the processors
+    use the smaller part.
     """
     watts = {
         "GPUs": np.array([record.gpu_watts for record in peak.records]),

@@ -1,6 +1,6 @@
-"""Generate the data dictionary from the schemas: every result file, column, unit and meaning.
+"""Generate the data dictionary, which lists every result file and column with unit and meaning.
 
-`make docs/reference/data.md` writes it.
+`make docs/reference/data.md` writes the dictionary into docs/reference/data.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def dictionary() -> str:
         " of a kind of experiment, each with the SHA-256 of its record.json: tables and figures use"
         " these cells.\n",
         _table(
-            "requests.parquet", "One row per request, one row group per window.", REQUESTS_SCHEMA
+            "requests.parquet",
+            "One row per request; each window is a row group of the file.",
+            REQUESTS_SCHEMA,
         ),
         _table("windows.parquet", "One row per window and tenant.", WINDOWS_SCHEMA),
         _table("monitor.parquet", "One row per metric and second.", MONITOR_SCHEMA),
@@ -59,37 +61,38 @@ def dictionary() -> str:
         _keys(Record),
         *_of_kinds(),
         "## The client's ceilings: `results/<study>/ceilings/<server>.json`\n",
-        "One file per server, measured with a null model.\n",
+        "One file per server. A null model, which does no work, measures these ceilings.\n",
         _keys(Ceiling),
         "## Tables: `results/<study>/tables/`\n",
         CHECKED,
         *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
         "The table also exists as CSV, beside `comparison.html`, `summary.md` and the figure."
-        " Perseus checks it like the tables of a study.\n",
+        " Perseus checks this table like the tables of a study.\n",
         _checked("comparison", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def keys(model: type[BaseModel]) -> dict[str, str]:
-    """Return the keys of a file that a pydantic model reads, with their meanings."""
+    """Return a table of the keys of a JSON file and their meanings, given the pydantic model of the
+    file."""
     fields = model.model_fields.items()
     return {of.alias or name: of.description for name, of in fields if of.description}
 
 
 def _keys(model: type[BaseModel], but: Iterable[str] = ()) -> str:
-    """Return a table of these keys, except those in `but`."""
+    """Return a table of the keys of a pydantic model, without the keys in `but`."""
     told = set(but)
     return _rows(("key", "meaning"), [row for row in keys(model).items() if row[0] not in told])
 
 
 def _of_kinds() -> Iterator[str]:
-    """Yield the keys that each kind of experiment adds to the record."""
+    """Yield a table of the keys that each kind of experiment adds to record.json."""
     for name in TABLES:
         record = getattr(module_of(name), "RECORD", None)
         if record is not None:
-            yield f"Of an experiment of kind `{record.kind}` also:\n"
+            yield f"Additional keys for an experiment of kind `{record.kind}`:\n"
             yield _keys(record, but=keys(Record))
 
 
@@ -102,7 +105,7 @@ def _table(name: str, what: str, schema: pa.Schema) -> str:
 
 
 def _checked(name: str, what: str, schema: Schema) -> str:
-    """Return a table of a study with its rules."""
+    """Return the section of one table: its columns and the rules that hold in each row."""
     rows = map(_column, schema.columns)
     parts = [f"### {name}.parquet\n\n{what}\n", _rows(COLUMN, rows)]
     if schema.key:
@@ -126,7 +129,8 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """Return the meaning of a field, or for a field with many metrics the meaning of each."""
+    """Return the meaning of a column, or the meaning of each metric if the column holds many
+    metrics."""
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

@@ -1,5 +1,7 @@
-"""Drift of a quantity over hours, with an interval that allows for autocorrelation
-(docs/explanation/soak.md)."""
+"""Estimate the drift of a quantity over hours (docs/explanation/soak.md).
+
+The interval of the drift allows for the autocorrelation of the values.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,20 @@ from scipy import special
 from perseus.peak.stats import TAIL, UNKNOWN, Floats, Interval, batches, mean_interval
 
 BLOCKS = 30
-"""Largest number of blocks into which values are joined, so that correlated neighbours are in
-one block."""
+"""Largest number of blocks into which the values are grouped. A block joins neighbouring values,
+which are correlated."""
 
 FEWEST = 8
-"""Least number of blocks for a statement, and least number of independent values; with fewer
-independent values, a random walk is assumed."""
+"""Least number of blocks that allow a statement about the drift, and least number of independent
+values. With fewer independent values, the interval assumes a random walk."""
 
 STEADY = 0.1
-"""Change per hour, as a share of the scale, that a steady quantity must exclude."""
+"""A quantity is steady only if its interval excludes this change per hour, as a share of the
+scale."""
 
 MIN_CHANGE = 0.01
-"""Least change over the whole time, as a share of the scale, that is a drift: the memory of a
-healthy server settled by 0.4 % in a minute."""
+"""Least change over the whole time that counts as a drift, as a share of the scale. The memory of a
+healthy server changed by 0.4 % in its first minute."""
 
 
 class Trend(StrEnum):
@@ -37,12 +40,12 @@ class Trend(StrEnum):
 
 @dataclass(frozen=True)
 class Drift:
-    """A line through values over time.
+    """Straight line through the values of a quantity over time, in hours.
 
-    `first` is the index of the first value after the warm-up, `level` the value of the line there,
-    `per_hour` its slope, and `hours` its length. Changes are small or large relative to `scale`.
-    Level and slope are NaN if there are too few values. The line is fitted to the finite values;
-    `was_infinite` says that there were infinite ones.
+    `first` is the index of the first value after the warm-up, `level` is the value of the line at
+    this index, `per_hour` is its slope, and `hours` is its length. A change is judged relative to
+    `scale`. Level and slope are NaN if there are too few values. The line is fitted to the finite
+    values; `was_infinite` is true if some values were infinite.
     """
 
     first: int
@@ -54,7 +57,8 @@ class Drift:
 
     @property
     def trend(self) -> Trend:
-        """The significant trend; "steady" only if any larger drift is excluded."""
+        """Significant trend of the quantity as text; "steady" only if the interval excludes a
+        relevant drift."""
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale
         if changes and low > 0:
@@ -68,7 +72,8 @@ class Drift:
 
 
 def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
-    """Return the drift of values over time, both of shape (n,), in the order of time.
+    """Return the drift of `values` over time. Both arrays have shape (n,) and are in the order of
+    time.
 
     Changes are relative to the level, or to `scale` if given.
     """
@@ -88,10 +93,11 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 
 
 def warm_up(hours: Floats, values: Floats) -> int:
-    """Return the number of first values in the warm-up: at most half of all values.
+    """Return how many of the first values belong to the warm-up: at most half of all values.
 
-    The truncation minimises the standard error of the slope of the rest. MSER (White, Simulation
-    69(6), 1997) minimises that of the mean, which would mistake a drift for a warm-up.
+    The truncation minimises the standard error of the slope of the remaining values. MSER (White,
+    Simulation 69(6), 1997) minimises the standard error of the mean, and would mistake a drift for
+    a warm-up.
     """
     n = len(values)
     if n < 2 * FEWEST:
@@ -100,7 +106,7 @@ def warm_up(hours: Floats, values: Floats) -> int:
     left = np.arange(n, 0, -1)
 
     def squares(a: Floats, b: Floats) -> Floats:
-        """Return the squared deviations from the mean, for each truncation."""
+        """Return the sum of squared deviations from the mean, for each truncation point."""
         sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
         return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
 
@@ -118,9 +124,9 @@ def sen(times: Floats, values: Floats) -> Interval | None:
     """Return the Theil-Sen slope with Sen's interval (JASA 63, 1968), for autocorrelated values;
     None if there are too few values.
 
-    The variance of Kendall's S is that of independent values times their correlation time (Yue and
-    Wang, Water Resources Management 18, 2004). The interval uses Student's t, since few independent
-    values remain.
+    The variance of Kendall's S is the variance for independent values times the correlation time
+    (Yue and Wang, Water Resources Management 18, 2004). The interval uses Student's t, since few
+    independent values remain.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -136,11 +142,11 @@ def sen(times: Floats, values: Floats) -> Interval | None:
 
 
 def random_walk(times: Floats, values: Floats) -> Interval:
-    """Return the mean of the increments, with Student's interval.
+    """Return the mean increment of a random walk per step, with an interval by Student's t.
 
-    This is for a random walk, whose increments are independent. The increments between blocks of a
-    walk are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values
-    return to a level after all, the interval is too wide.
+    A random walk has independent increments. The increments between the blocks of a walk are
+    correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values return to
+    a level after all, the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
@@ -148,12 +154,14 @@ def random_walk(times: Floats, values: Floats) -> Interval:
 
 
 def correlation_time(residuals: Floats) -> float:
-    """Return the number of values of an autoregressive process per independent value; at least 1.
+    """Return the number of autocorrelated values that carry as much evidence as one independent
+    value; at least 1.
 
-    Its coefficient is the autocorrelation of the ranks at lag 1, corrected for the bias around a
-    fitted line, -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954).
+    The values follow an autoregressive process. Its coefficient is the autocorrelation of the ranks
+    at lag 1, corrected for the bias around a fitted line, -(2 + 4 x coefficient) / n (Kendall,
+    Biometrika 41, 1954).
     """
-    from scipy import stats  # not at the top: the import takes longer than most jobs run
+    from scipy import stats  # a slow import
 
     n = len(residuals)
     ranks = stats.rankdata(residuals) - (n + 1) / 2

@@ -1,4 +1,4 @@
-"""Cells without a result: the message at the end of a run, and what to measure again."""
+"""Find the cells without a result, for the message at the end of a run and for `make again`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ class _Shape(BaseModel):
 
 
 class _Disturbed(BaseModel):
-    """The disturbances in a file of ceilings."""
+    """Disturbances by other processes, as a file of client ceilings states them."""
 
     shapes: tuple[_Shape, ...] = ()
 
 
 class Ended(Ending):
-    """Outcome of a cell, and the estimate of its search, which may be valid in spite of the
-    outcome."""
+    """Outcome of a cell, and the estimate of its search.
+
+    The estimate may be valid although the outcome is not ok.
+    """
 
     estimate_scale: float | None = None
     posterior_scales: tuple[float, ...] = ()
@@ -34,7 +36,8 @@ class Ended(Ending):
 
     @property
     def is_on_busy_host(self) -> bool:
-        """True if other processes used its server's cores, and no rate was certified."""
+        """True if other processes used the cores of the server, and the search certified no
+        rate."""
         return self.outcome is Outcome.UNCERTIFIED and bool(self.other_load)
 
     @property
@@ -47,8 +50,11 @@ class Ended(Ending):
 
 
 def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
-    """By record.json, outcomes of cells without a result or with a temporary failure; cells that
-    were not measured are left out."""
+    """Return the outcome of each cell without a result or with a temporary failure, by its
+    record.json.
+
+    Cells that were not measured are left out.
+    """
     endings = {path: _ending(path) for path in records if path.is_file()}
     return {
         path: ending
@@ -58,14 +64,18 @@ def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
 
 
 def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
-    """By file, what other processes did while a ceiling was measured."""
+    """Return how other processes disturbed the measurement of client ceilings, by the file of the
+    ceilings."""
     found = {path: _disturbed(path) for path in ceilings if path.is_file()}
     return {path: what for path, what in found.items() if what}
 
 
 def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Return outputs to measure again: folders of cells and files of ceilings with temporary
-    failures. Blocked cells follow by themselves."""
+    """Return the outputs of cells and client ceilings with temporary failures, which must be
+    measured again.
+
+    Snakemake repeats blocked cells by itself, since they depend on these outputs.
+    """
     cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
     return cells + list(disturbed_ceilings(ceilings))
 
@@ -76,10 +86,11 @@ def final_message(
     configfiles: Sequence[Path] = (),
     overrides: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
-    """Yield lines for the terminal: which cells have no result, why, and what to do; none if all
-    have a result.
+    """Yield lines for the terminal: which cells have no result, why, and what the user can do.
 
-    `configfiles` and `overrides` are those of the command that ran.
+    There are no lines if all cells have a result.
+
+    `configfiles` and `overrides` are the arguments of the snakemake command that ran.
     """
     found = failed_cells(records)
     for is_estimated, have in ((False, "no answer"), (True, "a doubtful estimate")):
@@ -99,7 +110,8 @@ def final_message(
 
 
 def _make_again(configfiles: Sequence[Path]) -> str:
-    """Return the `make again` command for the study of these files, which supports no overrides."""
+    """Return the `make again` command for the study of these files; the command accepts no
+    overrides."""
     here = Path.cwd()
     named = [f.relative_to(here) if f.is_relative_to(here) else f for f in configfiles]
     files = [f"CONFIGFILE={' '.join(map(str, named))}"] if named else []

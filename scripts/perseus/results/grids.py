@@ -1,6 +1,6 @@
-"""Compare the settings of a grid and choose the cheapest one within the bounds.
+"""Compare the settings of a grid, and choose the cheapest setting within the bounds.
 
-The method is in docs/explanation/grids.md.
+docs/explanation/grids.md explains the method.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from perseus.study.tasks.tables import GridQuestion, GridSetting
 
 @dataclass(frozen=True)
 class Contender:
-    """One setting and its results.
+    """One setting of a grid, with its results.
 
-    `inferences` is the number of inferences per second at the limit (weighted as in
-    `inferences_per_request`), `usd` the cost of a million inferences. `measured` has the quantities
-    that can have a bound, by column, NaN if not measured. `excluded` says why the setting cannot be
-    recommended; it is empty if the setting can. `peak` is None if the setting was left out.
+    `inferences` is the number of inferences per second at the limit, weighted as in
+    `inferences_per_request`. `usd` is the cost of a million inferences. `measured` has the
+    quantities that can have a bound, by column; a quantity is NaN if it was not measured.
+    `excluded` says why the setting cannot be recommended, and is empty otherwise. `peak` is None if
+    the setting was left out.
     """
 
     of: GridSetting
@@ -41,11 +42,12 @@ class Contender:
 
 @dataclass(frozen=True)
 class GridComparison:
-    """The settings for one question, and their ranking.
+    """All settings for one question (a model or a mix), and their ranking.
 
-    `ranked` are the settings that can be recommended, the cheapest first; `unranked` are the
-    others. `probabilities` are those of being the cheapest, NaN if a cost has no bound. `on_front`
-    says whether no other setting is better in cost, latency and throughput at once.
+    `ranked` has the settings that can be recommended, the cheapest first, and `unranked` has all
+    other settings. `probabilities` has the probability that each setting is the cheapest, NaN if a
+    cost has no bound. `on_front` is true if no other setting is better in cost, latency and
+    throughput at once.
     """
 
     question: GridQuestion
@@ -56,12 +58,12 @@ class GridComparison:
 
     @property
     def mix(self) -> str:
-        """The tenant, or the text of the load line, as in the configuration."""
+        """The dedicated tenant or the text of the load line, with names as in the configuration."""
         return self._peak.mix_of(self.question.tenants)
 
     @property
     def preset(self) -> str:
-        """The preset of all its settings."""
+        """Preset of all settings of the comparison."""
         return self._peak.task.preset
 
     @property
@@ -71,7 +73,7 @@ class GridComparison:
 
 
 def comparisons(results: StudyResults) -> Iterator[GridComparison]:
-    """Yield one comparison for each question with searches."""
+    """Yield one comparison of settings for each question whose limits were searched."""
     for question in results.task.grids:
         peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
         if any(peak is not None for peak in peaks):
@@ -79,7 +81,7 @@ def comparisons(results: StudyResults) -> Iterator[GridComparison]:
 
 
 def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
-    """Rank the settings that are not excluded, by joint draws of their costs."""
+    """Rank the settings by joint draws of their costs, without excluded settings."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
     return GridComparison(
@@ -92,7 +94,7 @@ def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComp
 
 
 def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
-    """Return the probability of each to be the cheapest, from joint draws."""
+    """Return the probability that each setting is the cheapest, from joint draws of the costs."""
     if any(cost.open_below or cost.open_above for cost in costs):
         return (np.nan,) * len(costs)
     if not costs:
@@ -103,7 +105,10 @@ def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
 
 
 def on_front(points: Floats) -> tuple[bool, ...]:
-    """Return which points (n, objectives), all to be minimised, are on the Pareto front."""
+    """Return whether each point is on the Pareto front, where smaller values are better.
+
+    The points have shape (n, objectives).
+    """
     no_worse = np.all(points[:, None, :] <= points[None, :, :], axis=2)
     better = np.any(points[:, None, :] < points[None, :, :], axis=2)
     dominated: npt.NDArray[np.bool_] = np.any(no_worse & better, axis=0)
@@ -135,12 +140,13 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """Return the weight of a request of each tenant, shape (T,).
+    """Return the weight of one request of each of T tenants in inferences, shape (T,).
 
-    Mixes have the proportion of the dedicated peaks, which the settings change. To compare costs of
-    the same work, the weight of a request is proportional to its dedicated cost with the first
-    setting that has all peaks, scaled so that the mix of that setting has its true number of
-    inferences. For a tenant alone, the weight is the number of images of a request.
+    The proportion of a mix refers to the dedicated peaks, and each setting has other dedicated
+    peaks. To compare costs of the same work, the weight of a request is proportional to its
+    dedicated cost with the first setting that has all peaks. The weights are scaled so that the mix
+    of this setting has its true number of inferences. For a tenant alone, the weight is the number
+    of images of a request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))
@@ -159,8 +165,10 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
 
 
 def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
-    """Return the highest p95 of all tenants with load and repeats, at the certified rate of each
-    repeat."""
+    """Return the highest p95 of the latency, over all tenants with load and all repeats.
+
+    The p95 of a repeat counts at its certified rate.
+    """
     rows = (row for record in peak.records for row in results.certified_windows[record.folder])
     loaded = (row for row in rows if row["phase"] != Phase.ALONE and row["offered_rps"])
     return float(np.max([number(row["p95_ms"]) for row in loaded] or [np.nan]))
@@ -189,7 +197,7 @@ def _excluded(
 
 
 def _broken(value: float, key: str, most: float) -> str:
-    """Return the broken bound as text; empty if it is kept."""
+    """Return the broken bound as text; empty if the setting keeps the bound."""
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"

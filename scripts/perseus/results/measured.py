@@ -1,8 +1,8 @@
-"""Lists of measured cells, one for each kind of experiment.
+"""Write and read the lists of measured cells, one list for each kind of experiment.
 
-An output that depends on all cells has these lists as inputs, since there may be ten thousand
-cells. A list lies in results/<study>/measured, and the raw results of its cells in
-results/<study>/raw.
+A study may have ten thousand cells. Therefore an output that depends on all cells has these lists
+as its inputs, and not the cells. The lists are in results/<study>/measured, and the raw results of
+the cells are in results/<study>/raw.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from perseus.study.raw_files import RECORD
 
 
 class MeasuredCell(BaseModel):
-    """A cell with the hash of its record.
+    """A measured cell, with the hash of its record.json.
 
-    A new measurement changes the hash, so Snakemake makes the dependent files again.
+    A new measurement changes the hash, so that Snakemake makes the dependent files again.
     """
 
     cell: str
@@ -28,13 +28,13 @@ class MeasuredCell(BaseModel):
 
 
 class Measured(BaseModel):
-    """The cells in the order of the study."""
+    """List of measured cells, in the order of the study."""
 
     cells: tuple[MeasuredCell, ...]
 
 
 def write(path: Path, cells: Iterable[Path]) -> None:
-    """Write the list of these cells, given the folders of their raw results."""
+    """Write the list of measured cells, given the folders of their raw results."""
     found = tuple(
         MeasuredCell(
             cell=cell.name,
@@ -51,7 +51,7 @@ def folders(lists: Iterable[str]) -> list[Path]:
 
 
 def has_lost_a_cell(path: Path) -> bool:
-    """Return whether the list exists, but the raw results of one of its cells do not."""
+    """Return whether the list exists although the raw results of one of its cells are missing."""
     try:
         return not all(cell.exists() for cell in _cells(path))
     except (OSError, ValueError):  # the list does not exist or is not readable

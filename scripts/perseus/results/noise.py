@@ -1,4 +1,4 @@
-"""The noise floor of a host, from repeated measurements of the same capacity
+"""Compute the noise floor of a host from repeated measurements of one capacity
 (docs/explanation/noise.md)."""
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from perseus.peak.stats import TAIL, Interval
 
 @dataclass(frozen=True)
 class Noise:
-    """Scatter of capacities that should be equal; `between_windows`, `between_restarts` and `floor`
-    are relative to the mean.
+    """Scatter of measured capacities that should be equal.
+
+    `between_windows`, `between_restarts` and `floor` are relative to the mean.
 
     `between_windows` is the standard deviation between the windows of one server,
-    `between_restarts` that between the means of servers, which includes the remaining variation
-    between windows. `floor` is the difference between two equal single cells that chance exceeds in
-    5 % of pairs.
+    `between_restarts` is the standard deviation between the means of restarted servers, which
+    includes part of the variation between windows. `floor` is the difference between two equal
+    single cells that chance exceeds in 5 % of pairs.
     """
 
     capacity_rps: float
@@ -30,11 +31,13 @@ class Noise:
 
 
 def noise(capacities_rps: ArrayLike) -> Noise:
-    """Return the noise of n servers with m windows each, shape (n, m), both at least 2.
+    """Return the noise, given the capacities in m windows of each of n servers, shape (n, m).
+
+    Both n and m are at least 2.
 
     The floor is t(0.975, n - 1) x sqrt(2) x the deviation between restarts: the repeatability limit
-    of ISO 5725-6. The standard uses 1.96 and a known deviation; the factor of Student allows for a
-    deviation that is estimated from n servers.
+    of ISO 5725-6. The standard uses 1.96 and a known deviation; Student's t allows for a deviation
+    that is estimated from n servers.
     """
     rates = np.asarray(capacities_rps, dtype=float)
     (n, m), mean = rates.shape, float(rates.mean())
@@ -49,6 +52,7 @@ def noise(capacities_rps: ArrayLike) -> Noise:
 
 
 def deviation(found: float, freedom: int) -> Interval:
-    """Return a standard deviation of normal values with its 95 % interval (chi-squared)."""
+    """Return the standard deviation of normal values with its 95 % interval, by the chi-squared
+    distribution."""
     low, high = np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, [1 - TAIL, TAIL])))
     return Interval(found, found * float(low), found * float(high))

@@ -1,9 +1,10 @@
-"""Sharing ratios from interleaved measurements on one server (docs/explanation/sharing-ratio.md).
+"""Compute sharing ratios from interleaved measurements on one server
+(docs/explanation/sharing-ratio.md).
 
-The searched peaks of a mix and of its tenants lie minutes apart. Throughputs of the tenants alone
-and together, measured within seconds, give the ratio at saturation. A simulated queue with the same
-service times gives the ratio within the SLAs. If the searched peaks contradict this ratio, they
-correct it.
+The searches for the peaks of a mix and of its tenants run minutes apart, and the speed of the host
+changes meanwhile. Throughputs of the tenants alone and together, measured within seconds, give the
+ratio at saturation. A simulated queue with the same service times gives the ratio within the SLAs.
+If the searched peaks contradict the simulated ratio, they correct it.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ SharedServer = tuple[str, tuple[int, ...]]
 """A scenario, and the indices of its tenants with load."""
 
 STARTS = 0.02
-"""Scale of the half-normal prior on the variation, between starts of a server, of the logarithm
-of the ratio at saturation. (Four starts on a host of two vCPUs: 0.019.)"""
+"""Scale of a half-normal prior. The prior describes how the logarithm of the ratio at saturation
+varies between starts of a server. (Four starts on a host of two vCPUs gave 0.019.)"""
 
 MODEL_ERROR = 0.015
-"""Standard deviation of the logarithm of the model's ratio around the true one, where the model
-fits. (Means of 23 studies on a real host differ from it by 0.000, -0.022 and -0.017.)"""
+"""Standard deviation of the logarithm of the simulated ratio around the true ratio, if the queueing
+model fits. (Means of 23 studies on a real host differ by 0.000, -0.022 and -0.017.)"""
 
 INTERFERENCE = 0.1
 """Share of the logarithm of the ratio at saturation that is added to the error of the model,
@@ -55,18 +56,20 @@ MISFIT = 0.5
 added to the error of the model."""
 
 WRONG, FAR = 0.05, 0.25
-"""Probability that the model does not fit a server at all, and the standard deviation of the
-logarithm of its error then."""
+"""Probability that the queueing model does not fit a server at all, and the standard deviation of
+the logarithm of its error in this case."""
 
 ALIKE = 0.5
-"""Correlation of these errors between the mixes of a server."""
+"""Correlation of the errors of the queueing model between the mixes of one server."""
 
 LEAST = 1e-6
-"""Smallest factor on the searched load factor, if background load alone reaches the ratio."""
+"""Smallest correction of a searched load factor, for the case that background load alone reaches
+the ratio."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """Return the same peaks, in which the draws of shared lines follow from their paired ratios."""
+    """Return the peaks with new draws for shared load lines, which follow from the paired
+    ratios."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -93,8 +96,10 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """Return draws of the logarithm of the saturation ratio of an average server, from all cells
-    with mixes of the same tenants; each cell has its own server."""
+    """Return draws of the logarithm of the ratio at saturation on an average server.
+
+    The draws use all cells with mixes of the same tenants. Each cell has its own server.
+    """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
     for peak in peaks:
@@ -118,7 +123,7 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Return the repeats with a limit, with rounds and with a simulated limit."""
+    """Return the repeats that have a limit, rounds at saturation, and a simulated limit."""
     return [
         record
         for record in peak.records
@@ -135,10 +140,10 @@ def _rounds(record: PeakRecord) -> list[Round]:
 
 @dataclass(frozen=True)
 class _Line:
-    """The ratio of a mix by the model and by the searches.
+    """Sharing ratio of a mix by the queueing model and by the searches.
 
-    `logs` are draws of its logarithm by the model, `spread` the standard deviation of the error of
-    a model that fits, and `searched` the ratio of the searches.
+    `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
+    the error of a model that fits. `searched` is the ratio by the searches.
     """
 
     alone: Alone
@@ -159,11 +164,12 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """Return draws of the logarithm of sum(r_i / C_i), all from the model of this cell.
+    """Return draws of the logarithm of the sharing ratio sum(r_i / C_i), by the queueing model of
+    this cell.
 
-    The limit is corrected from the saturation ratio of its own server to that of an average server.
-    The distance between a limit and the throughput of the busy server is constant, so the limit
-    changes by the power 1 / utilisation.
+    The limit is corrected from the ratio at saturation of its own server to the ratio of an average
+    server. The distance between a limit and the throughput of the busy server is constant, so the
+    limit changes by the power 1 / utilisation.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -177,7 +183,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
-    """Return the standard deviation of the error of a model that fits."""
+    """Return the standard deviation of the error of a queueing model that fits."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
     misfits = [0.0]
@@ -200,7 +206,7 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 
 
 def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
-    """Return the ratios of the mixes of one server: posterior from prior and likelihood.
+    """Return posterior draws of the sharing ratios of all mixes of one server.
 
     The prior comes from the model, which usually fits all mixes of a server and sometimes none. The
     likelihood comes from the searched ratios, whose errors are correlated if they share dedicated
@@ -237,11 +243,12 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """Return the peak whose shares of dedicated peaks add up to this ratio, draw by draw."""
+    """Return the peak, corrected in each draw so that its shares of dedicated peaks add up to this
+    ratio."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)
-    above = peak.rates_rps - base  # the part of the rates that rises along the line
+    above = peak.rates_rps - base  # the rates without the constant part of the load line
     loaded = peak.loaded
 
     def multiple(of: Floats | float, capacity_rps: Floats) -> Floats:

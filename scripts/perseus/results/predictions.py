@@ -1,4 +1,5 @@
-"""Predicted sharing ratios beside measured ones (docs/explanation/frontier.md)."""
+"""Predict the sharing ratios of mixes, and compare them with measured ratios
+(docs/explanation/frontier.md)."""
 
 from __future__ import annotations
 
@@ -39,14 +40,14 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
 MAX_MIXES = 100
-"""Largest number of measured mixes of a server, and of its unmeasured pairs: each simulation
-takes some hundredths of a second."""
+"""Largest number of measured mixes and of unmeasured pairs per server, which limits the time: each
+simulation takes some hundredths of a second."""
 
 Weights = tuple[tuple[str, int], ...]
-"""Tenants under load, and the weights of their dedicated peaks."""
+"""Mix: the tenants under load, and the weights of their dedicated peaks."""
 
 Mix = frozenset[tuple[str, int]]
-"""The same without an order; the weights have no common divisor."""
+"""Mix without an order of the tenants; the weights have no common divisor."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,13 @@ class MeasuredRatio:
 
 @dataclass(frozen=True)
 class PredictedMix:
-    """A mix on a server, predicted from `other_mixes` on that server; `missed` more mixes were
-    measured and carried nothing.
+    """A mix on a server, predicted from the `other_mixes` on this server.
+
+    `missed` counts additional mixes that were measured and keep no SLA at any load.
 
     `measured` is the sharing ratio of the mix, None if it was not measured. `best` is the
-    prediction model that predicts the others best, None for the reason that `left_out.why_none`
-    returns.
+    prediction model that predicts the other mixes best, or None; `left_out.why_none` returns the
+    reason for None.
     """
 
     server: str
@@ -78,16 +80,16 @@ class PredictedMix:
 
     @property
     def mixes_known(self) -> int:
-        """Number of known mixes of different models."""
+        """Number of mixes of different models with a known result."""
         return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
-        """Return the sharing ratio predicted by one model."""
+        """Return the sharing ratio of the mix as one prediction model predicts it."""
         return predicted(step, self.shared, self.other_mixes)
 
     @property
     def predicted(self) -> Interval:
-        """The sharing ratio of the best model; NaN without one."""
+        """Sharing ratio by the best prediction model; NaN without a best model."""
         if self.best is None:
             return UNKNOWN
         return self.best.interval(self.ratio(self.best.step))
@@ -97,9 +99,9 @@ class PredictedMix:
 class SharedServer:
     """A shared server with one preset, and all its measured mixes.
 
-    `infeasible` are mixes of different models that carried nothing within their SLAs. `pairs` are
-    unmeasured pairs of tenants of one scenario, half and half. `measured` and `pairs` have at most
-    MAX_MIXES entries each.
+    `infeasible` has the mixes of different models that keep no SLA at any load. `pairs` has the
+    unmeasured mixes of two tenants of one scenario with equal weights. `measured` and `pairs` have
+    at most MAX_MIXES entries each.
     """
 
     name: str
@@ -114,10 +116,10 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each set of models, its most even mix, with any settings.
+        """For each set of models, the mix with the most equal weights, with any settings.
 
-        The prediction errors of mixes of the same models are correlated, so several of them tell no
-        more about other models than one does.
+        The prediction errors of mixes of the same models are correlated, so several mixes tell no
+        more about other models than one mix.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -125,8 +127,11 @@ class SharedServer:
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
-        """Yield the mixes of different models: each measured one with the others, and each
-        unmeasured pair with one mix per set of models."""
+        """Yield the mixes of different models, each with the mixes that predict it.
+
+        All other mixes predict a measured mix. One mix per set of models predicts an unmeasured
+        pair.
+        """
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off, missed = errors_by_step(self.known), len(self.infeasible)
         for i, each in enumerate(different):
@@ -148,15 +153,17 @@ class SharedServer:
 
 @dataclass(frozen=True)
 class Predictions:
-    """All shared servers of a study."""
+    """Predictions for all shared servers of a study."""
 
     study: str
     servers: tuple[SharedServer, ...]
 
     @classmethod
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
-        """Read folders of raw results and records of exports; the latter hold the memory that a
-        model accesses."""
+        """Read folders of raw results, and records of exports.
+
+        A record of an export has the memory that a model accesses.
+        """
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
@@ -166,7 +173,10 @@ class Predictions:
 def shared_servers(
     peaks: Sequence[RepeatedPeak], dedicated: Dedicated, memory_bytes: Mapping[str, float]
 ) -> Iterator[SharedServer]:
-    """Yield servers with shared scenarios, one entry per preset; `memory_bytes` is by model."""
+    """Yield the servers with shared scenarios, one entry for each server and preset.
+
+    `memory_bytes` has the memory that each model accesses.
+    """
     lines: dict[tuple[str, str], list[RepeatedPeak]] = {}
     for peak in peaks:
         if not peak.is_dedicated:
@@ -181,7 +191,7 @@ def shared_servers(
             if (where, with_preset) == (server, preset) and alone.is_known
         }
         measured = tuple(islice(_measured(of_server, dedicated, solos), MAX_MIXES))
-        # A smoke run is no evidence for another preset.
+        # A run with the preset smoke is no evidence for another preset.
         answered = {
             mix
             for (name, with_preset), of_preset in lines.items()
@@ -198,7 +208,8 @@ def _measured(
 ) -> Iterator[MeasuredRatio]:
     """Return each measured mix once.
 
-    If several lines measured a mix, only the first counts, since a mix must not predict itself.
+    If several load lines measured a mix, only the first load line counts, since a mix must not
+    predict itself.
     """
     found = set[Mix]()
     for peak in lines:
@@ -215,8 +226,11 @@ def _measured(
 def _infeasible(
     lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo], measured: Collection[Mix]
 ) -> Iterator[Shared]:
-    """Return mixes of different models that keep no SLA although each dedicated tenant does, unless
-    another line measured them."""
+    """Return the mixes of different models that keep no SLA although each dedicated tenant keeps
+    its SLA.
+
+    A mix is left out if another load line measured its ratio.
+    """
     found = set(measured)
     for peak in lines:
         weights = _weights(peak)
@@ -228,7 +242,7 @@ def _infeasible(
 
 
 def _answered(lines: Sequence[RepeatedPeak]) -> set[Mix]:
-    """Yield mixes with a measured result, including "no load"."""
+    """Yield the mixes with a measured result; the result may be that the server carries no load."""
     return {
         _mix(_weights(peak))
         for peak in lines
@@ -259,7 +273,7 @@ def _models(of: Shared) -> tuple[str, ...]:
 
 
 def _weights(peak: RepeatedPeak) -> Weights:
-    """Return the weights of a mix; none for another load line, or if unknown."""
+    """Return the weights of a mix; empty for another load line, or if the weights are unknown."""
     is_mix = peak.line == "mix" and peak.weights
     return _loaded(peak.tenants, peak.weights) if is_mix else ()
 
@@ -269,6 +283,6 @@ def _loaded(tenants: Sequence[str], weights: Sequence[int]) -> Weights:
 
 
 def _shared(weights: Weights, solos: Mapping[str, Solo], arrivals: MeasuredArrivals) -> Shared:
-    # The gaps of a trace are in a file that is no input of the tables.
+    # The tables cannot use traces: the recorded gaps are in a file that is no input of the tables.
     process = None if arrivals.process == "trace" else Arrivals(**arrivals.model_dump())
     return Shared.of([solos[name] for name, _ in weights], [w for _, w in weights], process)

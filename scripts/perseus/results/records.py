@@ -1,4 +1,4 @@
-"""Data models of record.json and of the file of ceilings."""
+"""Define the pydantic models of record.json and of the file of client ceilings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Row = dict[str, Any]
 
 
 def number(value: float | None) -> float:
-    """Return the type of a number in a result file; null becomes NaN."""
+    """Return the pydantic type of a number in a JSON file of results, in which null stands for
+    NaN."""
     return float("nan") if value is None else float(value)
 
 
@@ -27,26 +28,26 @@ Number = Annotated[float, BeforeValidator(number)]
 
 
 def plain_record(folder: Path) -> Row:
-    """Return the raw record in a folder of raw results, with its folder."""
+    """Return the content of record.json in a folder of raw results, with the folder added."""
     return {**json.loads((folder / "record.json").read_text()), "folder": folder}
 
 
 class Moment(BaseModel):
-    """One moment on two clocks."""
+    """One moment, as two clocks of the host show it."""
 
     unix_ns: int
     monotonic_ns: int
 
 
 class Ending(BaseModel):
-    """The outcome of an attempt, and its reason."""
+    """Outcome of an attempt to measure a cell, with the reason."""
 
     outcome: Outcome
     reason: str
 
 
 class ServedModelRecord(BaseModel):
-    """A model that a remote server already had."""
+    """A model that a remote server already had before the study."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,10 +59,11 @@ class ServedModelRecord(BaseModel):
 
 
 class Record(BaseModel):
-    """record.json of a cell in `folder`, with the keys of every kind of experiment.
+    """Content of record.json of a cell in `folder`, with the keys that every kind of experiment
+    has.
 
-    Keys of one kind of experiment are read by a subclass, which names the `kind`. The
-    descriptions appear in the data dictionary.
+    A subclass reads the additional keys of one kind of experiment, which it names in `kind`. The
+    data dictionary contains the descriptions of the keys.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -70,17 +72,19 @@ class Record(BaseModel):
     folder: Path
     task: MeasureTask = Field(
         alias="cell",
-        description=("the task: the part of the configuration that the cell depends on"),
+        description=(
+            "task of the cell: the part of the configuration that determines the measurement"
+        ),
     )
     host: dict[str, Any] = Field(
         description=(
-            "processor, memory, kernel, cores of server and client, versions of the software;"
-            " `cpu_quota_cores` is the CPU quota of the container, null without; `topology` says"
-            " whether the machine reports which CPUs share a physical core (`tells_siblings`), the"
-            " CPUs that server and client share, and the NUMA nodes of both; `gpu` has the driver,"
-            " the CUDA version, whether MPS runs, and each GPU with its MIG instances;"
-            " `client_realtime` says whether the clients were scheduled before ordinary processes"
-            " (SCHED_RR), null if no client ran"
+            "facts of the host: processor, memory, kernel, cores of server and client, and"
+            " versions of the software; `cpu_quota_cores` is the CPU quota of the container, null"
+            " without; `topology` says whether the machine reports which CPUs share a physical"
+            " core (`tells_siblings`), the CPUs that server and client share, and the NUMA nodes"
+            " of both; `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with"
+            " its MIG instances; `client_realtime` says whether the clients were scheduled before"
+            " ordinary processes (SCHED_RR), null if no client ran"
         )
     )
     gpu_watts: Number = Field(
@@ -106,8 +110,8 @@ class Record(BaseModel):
     finished_monotonic_ns: int = Field(description="when it ended, ns")
     attempt: int = Field(
         description=(
-            "the attempt that counts, from 1: the record and the tables describe its server and"
-            " its windows"
+            "number of the attempt that counts, from 1: the record and the tables describe the"
+            " server and the windows of this attempt"
         )
     )
     attempts: tuple[Ending, ...] = Field(
@@ -116,7 +120,10 @@ class Record(BaseModel):
         " server"
     )
     startup_s: Number = Field(
-        description="from the start of the server to all models ready, s; null without a server"
+        description=(
+            "time in s from the start of the server until all models are ready; null without a"
+            " server"
+        )
     )
     server_name: str | None = Field(
         default="triton",
@@ -130,7 +137,7 @@ class Record(BaseModel):
     tells_statistics: bool = Field(
         default=True,
         description=(
-            "whether the server reports how long requests queue and compute; if not, the queue,"
+            "true if the server reports how long requests queue and compute; otherwise the queue,"
             " compute and client times are null"
         ),
     )
@@ -168,88 +175,94 @@ class Record(BaseModel):
     max_batch_sizes: dict[str, int] = Field(
         default={},
         description=(
-            "per tenant, images of the largest batch that its server accepts or forms:"
+            "per tenant, number of images in the largest batch that the server accepts or forms:"
             " `max_batch_size` as configured, but 1 for a network without a batch dimension; for a"
-            " `served_model`, that of the server"
+            " `served_model`, the number that the server states"
         ),
     )
     served_models: dict[str, ServedModelRecord] = Field(
         default={},
         description=(
-            "per tenant with a `served_model`, the model that its server had under that `name`:"
+            "per tenant with a `served_model`, the model of this name that its server had:"
             " `version`, `backend`, `inputs` and `outputs` (with the requested shapes),"
             " `max_batch_size` (0: a request has no batch), `dynamic_batching`, and"
-            " `config_sha256` of its configuration. A server does not report the content of the"
-            " model's files"
+            " `config_sha256` of its configuration. a server does not report the content of the"
+            " files of a model"
         ),
     )
     outcome: str = Field(
-        description="ok, uncertified (no rate was certified; mostly with an estimate), predicted"
-        " (not measured, because earlier mixes predict it well enough), infeasible (the server"
-        " cannot keep the SLA at any load, ended under the load of a soak test, or a setting of a"
-        " grid has no model to serve), blocked (its rates depend on dedicated peaks that were not"
-        " found), client_limited (the client reached its limit before the server), disturbed"
-        " (other processes made the windows invalid), unsteady (the server's speed changed),"
-        " throttled (a CPU quota stopped it) or failed (the server died or answered with errors,"
-        " or, with the setting of a grid or with tenants whose dedicated peaks the cell rests on,"
-        " did not start or answered wrongly)"
+        description=(
+            "outcome of the cell: ok, uncertified (no rate was certified; the cell mostly has an"
+            " estimate), predicted (not measured, since earlier mixes predict the result well"
+            " enough), infeasible (the server cannot keep the SLA at any load, or the server died"
+            " under the load of a soak test, or a setting of a grid has no model to serve),"
+            " blocked (the rates of the cell depend on dedicated peaks that were not found),"
+            " client_limited (the client reached its limit before the server), disturbed (other"
+            " processes made the windows invalid), unsteady (the speed of the server changed),"
+            " throttled (a CPU quota stopped the server) or failed (the server died or answered"
+            " with errors; for the setting of a grid, or for tenants whose dedicated peaks the"
+            " cell needs, also: the server did not start or answered wrongly)"
+        )
     )
-    reason: str = Field(description="why the verdict is not ok")
-    requests: int = Field(description="requests counted in all windows, of all attempts")
-    measured_s: float = Field(description="length of all windows, of all attempts, s")
+    reason: str = Field(description="reason for an outcome other than ok")
+    requests: int = Field(
+        description=("number of requests that count, in all windows of all attempts")
+    )
+    measured_s: float = Field(description="total length of all windows of all attempts, s")
     unloaded_p50_ms: dict[str, Number] = Field(
-        description="per tenant, median latency of single requests without load, ms"
+        description="per tenant, median latency without load, ms: requests one after another"
     )
     unseen_p50_ms: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, median latency of single requests without load whose inputs the server"
-            " has not seen, ms; null if the server answers them with an error"
+            "per tenant, median latency without load, ms, of requests with inputs that the server"
+            " has not seen before; null if the server answers these requests with an error"
         ),
     )
     unbatched_limit_rps: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, largest requests/s of its instances without batching: their number over"
-            " the service time of single requests whose inputs the server has not seen; null for"
-            " models that form batches or are ensembles, or if the server does not report the time"
+            "per tenant, largest throughput of its instances without batching, requests/s: the"
+            " number of instances divided by the service time of a request with inputs that the"
+            " server has not seen before; null for models that form batches or are ensembles, or"
+            " if the server does not report the time"
         ),
     )
     traces: dict[str, str] = Field(
         default={},
         description=(
-            "per replayed file of recorded arrivals, what was read: requests, duration, mean rate,"
-            " the column of the times and its unit"
+            "per replayed file of recorded arrivals, a summary: requests, duration, mean rate, and"
+            " the column of the times with its unit"
         ),
     )
     throttled: str | None = Field(
         default=None,
         description=(
-            "share of its periods in which a CPU quota stopped server and client, as text, if"
-            " above 1 %; else null"
+            "share of the quota periods in which a CPU quota stopped the server and the client, as"
+            " text; null if the share is at most 1 %"
         ),
     )
     warnings: tuple[str, ...] = Field(
         default=(),
         description=(
-            "doubts about the results, one sentence each: a phase in whose median window a tenant"
-            " answered more than 1.2 x `unbatched_limit_rps`, a network that was computed in"
-            " another precision than configured, a CPU quota that stopped the server, or a tenant"
-            " with `deterministic: false`"
+            "doubts about the results, one sentence each. Causes of doubts: the throughput of a"
+            " tenant in the median window of a phase exceeds 1.2 x `unbatched_limit_rps`; a"
+            " network is computed in another precision than configured; a CPU quota stops the"
+            " server; a tenant has `deterministic: false`"
         ),
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, input bytes of a request, mean of the example requests; with shared"
-            " memory these bytes are not sent over the network"
+            "per tenant, mean number of input bytes of an example request; with shared memory, the"
+            " client does not send these bytes over the network"
         ),
     )
     client_preprocess_ms: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant with `preprocessing`, CPU time in which the client converts images into"
-            " the tensors of a request, median of 40, ms"
+            "per tenant with `preprocessing`, CPU time that the client needs to convert images"
+            " into the tensors of one request, ms: median of 40 requests"
         ),
     )
     errors: dict[str, dict[str, str]] = Field(
@@ -258,37 +271,37 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the record in a folder of raw results."""
+        """Read record.json in a folder of raw results."""
         return cls.model_validate(plain_record(folder))
 
     @property
     def software(self) -> str:
-        """The name of the server software."""
+        """Name of the server software, such as triton."""
         return "Triton" if self.server_name in ("triton", None) else self.server_name
 
     def windows(self) -> list[Row]:
-        """Return the rows of windows.parquet of the attempt that counts, one per window and
+        """Return the rows of windows.parquet for the attempt that counts: one row per window and
         tenant."""
         stands = [("attempt", "=", self.attempt)]
         return list(pq.read_table(self.folder / "windows.parquet", filters=stands).to_pylist())
 
 
 class Line(BaseModel):
-    """A load line r(s) = base + s x direction, one entry per tenant."""
+    """Load line r(s) = base + s x direction, with one entry per tenant."""
 
     base_rps: tuple[Number, ...]
     direction_rps: tuple[Number, ...]
 
 
 class RoundRecord(BaseModel):
-    """One round of a shared cell at saturation."""
+    """Throughputs in one round of saturation probes of a shared cell."""
 
     alone_rps: tuple[Number, ...]
     together_rps: tuple[Number, ...]
 
 
 class ModelRecord(BaseModel):
-    """Limits of a simulated server; empty and NaN if the service times are unknown."""
+    """Limits of a simulated server; empty or NaN if the service times are unknown."""
 
     alone_rps: tuple[Number, ...] = ()
     scale: Number = float("nan")
@@ -297,9 +310,9 @@ class ModelRecord(BaseModel):
 
 
 class PeakRecord(Record):
-    """The result of a search.
+    """Record of a search for a peak.
 
-    Points of the load line are load factors, NaN if unknown.
+    A point of the load line is a load factor, or NaN if the point is unknown.
     """
 
     kind: ClassVar[str] = "peak"
@@ -311,26 +324,32 @@ class PeakRecord(Record):
     weights: tuple[int, ...] = Field(
         default=(),
         description=(
-            "per tenant, the weights of the measured mix, in whole percent for the mix of the"
-            " demand; empty on other lines"
+            "per tenant, the weight in the measured mix, in whole percent for the mix of the"
+            " demand; empty for load lines that are no mix"
         ),
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the dedicated peak from which the load line was computed, requests/s;"
+            "per tenant, the dedicated peak in requests/s from which the load line is computed;"
             " empty in a dedicated cell"
         )
     )
-    estimate_scale: Number = Field(description="estimated limit, as load factor s")
-    certified_scale: Number = Field(description="highest s that passed fresh windows")
-    certified_window: int = Field(
-        description="number of the last of those windows; -1 if there is none"
+    estimate_scale: Number = Field(description="estimate of the peak, as load factor s")
+    certified_scale: Number = Field(
+        description=("certified load factor: the highest s that passed fresh windows")
     )
-    first_failing_scale: Number = Field(description="lowest s above the certified one that failed")
+    certified_window: int = Field(
+        description="number of the last window that certified the load factor; -1 if there is none"
+    )
+    first_failing_scale: Number = Field(
+        description=(
+            "lowest load factor s above the certified load factor at which a window failed"
+        )
+    )
     cliff: str = Field(
         description=(
-            "cliff: where latency rises more than 20 times within 25 % of load, from within the"
-            " SLA to beyond it; empty without a cliff"
+            "cliff: the load step of at most 25 % over which the latency rises more than 20 times,"
+            " from within the SLA to beyond the SLA; empty without a cliff"
         )
     )
     other_load: str = Field(
@@ -344,25 +363,32 @@ class PeakRecord(Record):
     )
     work_ms: dict[str, tuple[float, ...]] = Field(
         default={},
-        description="per tenant, the service times in the saturation probes: the times between"
-        " responses, in order, as the mean of each hundredth of them, ms",
+        description=(
+            "per tenant, the service times in the saturation probes, ms: the times between"
+            " responses in ascending order, in 100 groups of equal size, and the mean of each"
+            " group"
+        ),
     )
     rounds: tuple[RoundRecord, ...] = Field(
         default=(),
-        description="throughput of the saturated server in each round, requests/s per tenant:"
-        " `alone_rps` to each tenant alone, `together_rps` to all at once; null without load",
+        description=(
+            "throughput of the saturated server in each round, requests/s per tenant: `alone_rps`"
+            " of each tenant alone, `together_rps` of all tenants together; null for a tenant"
+            " without load"
+        ),
     )
     model: ModelRecord = Field(
         default=ModelRecord(),
         description=(
-            "limits of a simulated queue with the service times of this cell: `alone_rps` of each"
-            " tenant alone, requests/s; `scale` of the load line; `scale_error`, the standard"
-            " deviation of its logarithm if the queueing discipline is uncertain; and"
-            " `utilisation` of the server at that scale"
+            "limits of a simulated queue with the service times of this cell: `alone_rps`, the"
+            " limit of each tenant alone, requests/s; `scale`, the load factor at the limit of the"
+            " load line; `scale_error`, the standard deviation of the logarithm of `scale` due to"
+            " the uncertain queueing discipline; and `utilisation`, the utilisation of the server"
+            " at this load factor"
         ),
     )
     posterior_scales: tuple[float, ...] = Field(
-        description="draws from the posterior of the estimated load factor"
+        description="draws from the posterior distribution of the load factor at the peak"
     )
 
     @property
@@ -388,7 +414,7 @@ class ClosedLoad(BaseModel):
 
 
 class OpenLoad(BaseModel):
-    """An open-loop rate that was tried, and whether its window was valid."""
+    """An open-loop rate that the client tried, and whether its window was valid."""
 
     rate_rps: float
     send_lag_p99_ms: Number
@@ -397,7 +423,7 @@ class OpenLoad(BaseModel):
 
 
 class RequestShape(BaseModel):
-    """A request shape, its models, and the loads that were tried."""
+    """A request shape, its models, and the loads that the client tried."""
 
     models: tuple[str, ...]
     inputs: str
@@ -410,29 +436,32 @@ class RequestShape(BaseModel):
 
     @property
     def highest_valid(self) -> OpenLoad | None:
-        """The ceiling; rates are in descending order."""
+        """Ceiling of the client: the first rate with a valid window, since the rates are in
+        descending order."""
         return next((each for each in self.open if each.valid), None)
 
 
 class Ceiling(BaseModel):
-    """A file of the client's ceilings beside one server."""
+    """Content of the file of client ceilings beside one server."""
 
     model_config = ConfigDict(frozen=True)
 
     server: str = Field(description="name of the server in the configuration")
     client: MeasuredClient = Field(description="the `client` part of the configuration")
-    arrivals: MeasuredArrivals = Field(description="the arrivals of the study, and of the windows")
+    arrivals: MeasuredArrivals = Field(
+        description=("arrival process of the study and of the windows")
+    )
     processes: int = Field(description="client processes")
-    started_unix_ns: int = Field(description="when the measurement began")
+    started_unix_ns: int = Field(description="time at which the measurement began")
     host: dict[str, Any] = Field(description="as in record.json")
     shapes: tuple[RequestShape, ...] = Field(
         description=(
-            "per request shape: its models; `closed`, the rate and the client's CPU time at"
-            " several concurrencies; `open`, the rates that were tried, downwards, each with its"
-            " send lag and whether the window was valid: the first valid rate is the ceiling;"
-            " `longest_lag_ms`, the largest allowed p99 of the send lag; `disturbed`, the loops"
-            " and rates that other processes disturbed, so that the ceiling may be too low; empty"
-            " if nothing"
+            "per request shape: its models; `closed`, the throughput and the CPU time of the"
+            " client at several concurrencies; `open`, the tried rates in descending order, each"
+            " with its send lag and whether the window was valid (the first valid rate is the"
+            " ceiling); `longest_lag_ms`, the largest allowed p99 of the send lag; `disturbed`,"
+            " the loops and rates that other processes disturbed, so that the ceiling may be too"
+            " low (empty without a disturbance)"
         )
     )
 

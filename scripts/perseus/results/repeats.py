@@ -1,9 +1,10 @@
-"""Combine the repeats of a search, with their uncertainty (docs/explanation/repeats.md).
+"""Combine the repeats of a search into one peak with its uncertainty (docs/explanation/repeats.md).
 
-One cell per repeat searches a load line. Draws express the uncertainty: of the posterior of each
-repeat, and of the variation between repeats. Draw d of one peak is joint with draw d of every other
-peak, so that ratios have the uncertainty of all their peaks. A repeat without a limit is lost. The
-other repeats are then a selection, so an end of the interval is open.
+Each repeat is one cell that searches a load line. Draws express the uncertainty of the peak: the
+posterior distribution of each repeat, and the variation between repeats. Draw d of one peak is
+joint with draw d of every other peak, so that ratios have the uncertainty of all their peaks. A
+repeat without a limit is called lost. If a repeat is lost, the other repeats are a selection, so
+one end of the interval is open.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
-"""Outcomes of a repeat that found no limit because of its server."""
+"""Outcomes of a repeat that found no limit, with the server as the cause."""
 WORST_FIRST = (
     Outcome.FAILED,
     Outcome.THROTTLED,
@@ -42,9 +43,10 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A positive quantity: value and draws; NaN and empty if a peak is missing.
+    """A positive quantity with draws; the value is NaN and there are no draws if a peak is missing.
 
-    With `open_below` its interval begins at 0, with `open_above` it ends at infinity.
+    With `open_below`, the interval of the quantity begins at 0. With `open_above`, the interval
+    ends at infinity.
     """
 
     value: float
@@ -57,8 +59,11 @@ class Quantity:
         return len(self.draws) > 0
 
     def interval(self, tail: float = TAIL) -> Interval:
-        """Return the quantiles of the draws with `tail` on each side, or open ends; NaN without
-        draws."""
+        """Return the interval that leaves out the share `tail` of the draws on each side; NaN
+        without draws.
+
+        An open end is 0 or infinity.
+        """
         if not self.is_known:
             return Interval(self.value, np.nan, np.nan)
         low, high = np.quantile(self.draws, [tail, 1 - tail])
@@ -69,11 +74,14 @@ class Quantity:
         return replace(self, value=factor * self.value, draws=factor * self.draws)
 
     def dividing(self, by: float) -> Quantity:
-        """Return the quantity `by` / self."""
+        """Return the quantity `by` divided by this quantity."""
         return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
 
     def over(self, other: Quantity) -> Quantity:
-        """Return self / other, draw by draw, with the open ends of both."""
+        """Return this quantity divided by the other quantity, draw by draw.
+
+        The result has the open ends of both quantities.
+        """
         return Quantity(
             self.value / other.value,
             self.draws / other.draws,
@@ -83,17 +91,17 @@ class Quantity:
 
 
 NOTHING = Quantity(np.nan, np.empty(0))
-"""An unknown quantity."""
+"""Quantity with an unknown value."""
 
 
 @dataclass(frozen=True)
 class RepeatedPeak:
-    """The peak on a load line with T tenants, from all its repeats.
+    """Peak on a load line with T tenants, combined from all repeats.
 
-    `scale` and `rates_rps` (T,) are the means of the repeats that found a limit of the server, NaN
-    if there are none; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then empty.
-    `correction` is the factor by which interleaved measurements correct the searched load factors
-    (`results.paired`).
+    `scale` and `rates_rps` (T,) are the means of the repeats that found a limit of the server, or
+    NaN if no repeat found a limit; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then
+    empty. `correction` is the factor by which interleaved measurements correct the searched load
+    factors (`results.paired`).
     """
 
     records: tuple[PeakRecord, ...]
@@ -105,7 +113,7 @@ class RepeatedPeak:
 
     @property
     def task(self) -> MeasureTask:
-        """The task of its first repeat."""
+        """Task of the first repeat of the peak."""
         return self.records[0].task
 
     @property
@@ -114,19 +122,20 @@ class RepeatedPeak:
 
     @property
     def loaded(self) -> NDArray[np.int64]:
-        """Indices of the tenants with load; all if unknown."""
+        """Indices of the tenants with load; all tenants if the load is unknown."""
         return np.flatnonzero(self.rates_rps != 0)
 
     @property
     def images_per_request(self) -> Floats:
-        """Images per request of each tenant, shape (T,)."""
+        """Number of images per request of each tenant, shape (T,)."""
         return np.array([float(tenant.request_batch_size) for tenant in self.task.tenants])
 
     @property
     def precision(self) -> str:
-        """The numeric precision of its networks, as computed or else as configured.
+        """Numeric precision of the networks: the precision of the computation if it is known, else
+        the configured precision.
 
-        Several precisions are joined, and unknown ones are left out.
+        The text joins several precisions, and leaves out unknown precisions.
         """
         computed = self.records[0].computed_precisions
         found = (computed.get(each.name) or each.precision for each in self.task.tenants)
@@ -134,7 +143,7 @@ class RepeatedPeak:
 
     @property
     def line(self) -> str:
-        """The kind of its load line: "dedicated", "mix" or "hold"."""
+        """Kind of the load line: "dedicated", "mix" or "hold"."""
         return self.records[0].run.line
 
     @property
@@ -148,7 +157,7 @@ class RepeatedPeak:
 
     @property
     def is_infeasible(self) -> bool:
-        """True if no repeat found a limit, and in one of them no rate keeps the SLAs."""
+        """True if no repeat found a limit, and in at least one repeat no rate keeps the SLAs."""
         return not self.is_known and any(
             record.outcome == Outcome.INFEASIBLE for record in self.records
         )
@@ -170,11 +179,11 @@ class RepeatedPeak:
 
     @property
     def point(self) -> Quantity:
-        """The load factor."""
+        """Load factor at the estimated peak."""
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
-        """Return the weighted sum of its rates over the tenants."""
+        """Return the weighted sum of the rates of all tenants at the peak."""
         return Quantity(
             float((self.rates_rps * weights).sum()),
             (self.rates_draws_rps * weights).sum(axis=1),
@@ -184,12 +193,13 @@ class RepeatedPeak:
 
     @cached_property
     def speeds_rps(self) -> dict[str, float]:
-        """Saturated throughput of each tenant alone; NaN if unknown."""
+        """Throughput of each tenant alone in the saturation probes, requests/s; NaN if unknown."""
         with_limit = [each for each in self.records if each.has_limit]
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """Return the simulated dedicated limit of a tenant, mean of the repeats; NaN if unknown."""
+        """Return the limit of a tenant alone on a simulated server, as the mean of the repeats; NaN
+        if unknown."""
         place = self.tenants.index(tenant)
         limits = [
             r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
@@ -198,25 +208,28 @@ class RepeatedPeak:
 
     @property
     def utilisation(self) -> float:
-        """Utilisation at a dedicated peak; NaN if unknown."""
+        """Utilisation of the server at a dedicated peak; NaN if unknown."""
         return float(self.rates_rps[0]) / self.speeds_rps[self.tenants[0]]
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """Weights of a mix, in the order of the tenants; empty for other load lines, and for a
-        demand's mix without a dedicated peak."""
+        """Weights of a mix, in the order of the tenants.
+
+        The weights are empty for load lines that are no mix, and for the mix of a demand without a
+        dedicated peak.
+        """
         return self.records[0].weights or self.records[0].run.weights
 
     @property
     def mix(self) -> str:
-        """Text of the load line.
+        """Text that describes the load line.
 
-        Weights and percentages refer to dedicated peaks.
+        Weights and percentages in the text refer to dedicated peaks.
         """
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
-        """Return the same with other names for the tenants, in their order."""
+        """Return the text of the load line with these names for the tenants, in their order."""
         run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
@@ -236,42 +249,43 @@ class RepeatedPeak:
 
     @property
     def verdict(self) -> str:
-        """The worst outcome of its repeats."""
+        """Verdict of the peak: the worst outcome of all repeats."""
         return min((record.outcome for record in self.records), key=WORST_FIRST.index)
 
     @property
     def reason(self) -> str:
-        """The reason, if its verdict is not "ok"."""
+        """Reason for a verdict other than "ok"."""
         worst = next(record for record in self.records if record.outcome == self.verdict)
         which = f"repeat {worst.task.repeat}: " if len(self.records) > 1 else ""
         return which + worst.reason if worst.reason else ""
 
     @property
     def certified(self) -> tuple[float, Floats]:
-        """The lowest certified load factor of its repeats, and its rates; NaN if a repeat has
-        none."""
+        """Lowest certified load factor of all repeats, and its rates; NaN if a repeat has no
+        certified rate."""
         scales = [record.certified_scale for record in self.records]
-        lowest = int(np.argmin(scales))  # NaN counts as lowest
+        lowest = int(np.argmin(scales))  # NaN counts as the lowest value
         return scales[lowest], self.records[lowest].rates_rps(scales[lowest])
 
     @property
     def first_failing(self) -> tuple[float, float]:
-        """The lowest load factor that failed above the certified one of its repeat, and its
-        total rate."""
+        """Lowest load factor that failed above the certified load factor of the same repeat, with
+        its total rate."""
         failing = [(record.first_failing_scale, record) for record in self.records]
         found = [(s, float(r.rates_rps(s).sum())) for s, r in failing if not np.isnan(s)]
         return min(found, default=(np.nan, np.nan))
 
 
 Dedicated = Mapping[tuple[str, str, str], RepeatedPeak]
-"""Dedicated peaks by the names of server, tenant and preset."""
+"""Dedicated peaks, by the names of the server, the tenant and the preset."""
 
 Alone = Sequence[RepeatedPeak | None]
-"""The dedicated peaks of the tenants of a load line, in their order; None if not measured."""
+"""Dedicated peaks of the tenants of a load line, in the order of the tenants; None if not
+measured."""
 
 
 def key(task: MeasureTask) -> tuple[str, str]:
-    """Return the common key of the repeats of a load line."""
+    """Return the key that all repeats of a load line have in common."""
     return task.scenario, task.run.name
 
 
@@ -281,15 +295,16 @@ def combine(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> RepeatedPeak:
-    """Combine the repeats of one load line, with a random stream of its own.
+    """Combine the repeats of one load line into a peak. Each load line has a random stream of its
+    own.
 
-    `deviations` (draws,) are the standard deviations between repeats, if other load lines also give
-    evidence of them.
+    `deviations` (draws,) are draws of the standard deviation between repeats, if other load lines
+    give evidence of it.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
     if used and used[0].outcome == Outcome.PREDICTED:
-        used = used[:1]  # predicted repeats of a line are all equal
+        used = used[:1]  # all predicted repeats of a load line are equal
     if not used:
         unknown = np.full(len(task.tenants), np.nan)
         return RepeatedPeak(
@@ -316,7 +331,7 @@ def group(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> dict[tuple[str, str], RepeatedPeak]:
-    """Return all peaks by `key`, in the order of their load lines."""
+    """Return the combined peaks of all load lines by `key`, in the order of the load lines."""
     found: dict[tuple[str, str], list[PeakRecord]] = {}
     for record in records:
         found.setdefault(key(record.task), []).append(record)
@@ -324,27 +339,32 @@ def group(
 
 
 def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
-    """Return the peaks of one tenant alone."""
+    """Return the dedicated peaks among all peaks, by the names of server, tenant and preset."""
     alone = [peak for peak in peaks if peak.is_dedicated]
     return {(peak.task.server.name, peak.tenants[0], peak.task.preset): peak for peak in alone}
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
-    """Return dedicated peaks on the same server with the same preset, so that the evidence is
-    comparable."""
+    """Return the dedicated peaks of the tenants of a load line, on the same server with the same
+    preset.
+
+    Equal presets make the amounts of evidence comparable.
+    """
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
 def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
-    """Return measured peaks with a limit."""
+    """Return the peaks that were measured and that have a limit."""
     return [each for each in peaks if each is not None and each.is_known]
 
 
 def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.0) -> Quantity:
-    """Return sum(r_i / C_i) at the limit; each C_i is corrected for the speed of the host.
+    """Return the sharing ratio sum(r_i / C_i) at the limit of a load line.
 
-    Hosts change their speed from one cell to the next. The saturation probes of a tenant alone
+    Each dedicated peak C_i is corrected for the speed of the host.
+
+    The speed of a host changes from one cell to the next. The saturation probes of a tenant alone
     measure the speed in both cells. `weights` multiply each tenant's part of the sum.
     """
     loaded = peak.loaded
@@ -362,10 +382,12 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
 
 def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
-    """Return the dedicated peaks of the loaded tenants at the speed of their own servers:
-    requests/s, shape (loaded,), and draws, (draws, loaded).
+    """Return the dedicated peaks of the tenants with load, at the speed of their own servers.
 
-    All peaks must be known.
+    The result is the values in requests/s, shape (loaded,), and draws of them, shape (draws,
+    loaded).
+
+    All dedicated peaks must be known.
     """
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
@@ -374,16 +396,16 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Return the speed of the server relative to the dedicated cell of each tenant."""
+    """Return the speed of the server relative to the speed in the dedicated cell of each tenant."""
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])
 
 
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Return the factor of each dedicated peak at the speed of the host in this cell.
+    """Return the factor by which the speed of the host in this cell changes each dedicated peak.
 
     The factor follows from the limits of the same simulated queue with the service times of both
-    cells. If one of the limits is unknown, it follows from the speeds.
+    cells. If one of the limits is unknown, the factor follows from the speeds.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

@@ -1,4 +1,5 @@
-"""Savings of sharing over dedicated servers (docs/explanation/sharing-ratio.md)."""
+"""Compute the saving of shared servers relative to dedicated servers
+(docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from perseus.results.repeats import Quantity
 
 @dataclass(frozen=True)
 class Saving:
-    """The saving of one shared line over dedicated servers of the same hardware and price.
+    """Saving of one shared load line relative to dedicated servers of the same hardware and price.
 
-    `fractional` is 1 - 1 / sum(r_i / C_i) with its interval. `probability` is that of a saving
-    above 0 (NaN if an end of the interval is open). `simultaneous` is the interval that holds for
-    all `compared` lines of the scenario at once.
+    `fractional` is the saving 1 - 1 / sum(r_i / C_i) with its interval. `probability` is the
+    probability that the saving is above 0, or NaN if an end of the interval is open. `simultaneous`
+    is the interval that holds for all `compared` load lines of the scenario at once.
     """
 
     fractional: Interval
@@ -27,10 +28,11 @@ class Saving:
 
 
 def savings(ratios: Sequence[Quantity]) -> list[Saving]:
-    """Return the saving of each shared line of one scenario, from their sharing ratios; NaN if a
+    """Return the saving of each shared load line of one scenario, from its sharing ratio; NaN if a
     peak is missing.
 
-    The best of several lines is biased upwards by chance; `simultaneous` corrects for it.
+    The largest of several savings is biased upwards by chance; the interval `simultaneous` corrects
+    for this bias.
     """
     known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
@@ -38,7 +40,8 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return the tail probability at which percentile intervals hold for all lines at once.
+    """Return the tail probability for which the percentile intervals hold for all load lines at
+    once.
 
     `draws` has shape (lines, draws). A share CONFIDENCE of the joint draws lies between the
     quantiles `tail` and 1 - `tail` of every line (balanced simultaneous confidence sets: Beran, J.
@@ -60,7 +63,7 @@ def _saving(ratio: Quantity, tail: float, compared: int) -> Saving:
 
 
 def _saved(ratio: Interval) -> Interval:
-    """Return 1 - 1 / ratio: from minus infinity to 1."""
+    """Return the saving 1 - 1 / ratio, which lies between minus infinity and 1."""
     with np.errstate(divide="ignore"):
         value, low, high = 1 - 1 / np.array([ratio.value, ratio.low, ratio.high])
     return Interval(float(value), float(low), float(high))

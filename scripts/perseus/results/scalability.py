@@ -1,9 +1,11 @@
-"""Fit throughput over the requests in flight, and find its knee (docs/explanation/closed-loops.md).
+"""Fit the throughput of a closed loop over its concurrency, and find the knee
+(docs/explanation/closed-loops.md).
 
-Two laws are fitted to the levels of a closed loop. Both have two asymptotes: a straight line, on
-which each request in flight adds the throughput of one, and a largest throughput. The knee is the
-intersection: N* = R/D of operational analysis (Denning and Buzen, ACM Computing Surveys 10(3),
-1978), where R is the time of a request alone, and D its service time at the bottleneck.
+The module fits two laws. Both laws have two asymptotes: a straight line, on which each request in
+flight adds the throughput of a single request, and the largest throughput. The knee is the
+intersection of the asymptotes: N* = R/D of operational analysis (Denning and Buzen, ACM Computing
+Surveys 10(3), 1978), where R is the time of a request alone, and D its service time at the
+bottleneck.
 """
 
 from __future__ import annotations
@@ -18,24 +20,27 @@ from scipy import special
 from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
 FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
-"""Least number of levels for the queueing network, which has two parameters, and for a choice
-between both laws."""
+"""Least number of concurrencies for a fit of the queueing network, which has two parameters, and
+for a choice between both laws."""
 
 BEYOND = 8.0
-"""Largest knee that is tried, as a multiple of the highest level."""
+"""Largest knee that the fit tries, as a multiple of the highest concurrency."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
-"""Number of values that are tried for each parameter, and number of passes, each closer to the
-best value."""
+"""Number of values that each pass of the fit tries for a parameter, and number of passes. Each pass
+tries values closer to the best value."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
-    """Return throughput as multiples of that of one request, shape (points, levels).
+    """Return the throughput by a closed queueing network, relative to the throughput of one
+    request.
+
+    The result has shape (points, levels).
 
     The law is a closed network with one queueing station, whose demand is D, and a delay for the
     rest of R (the machine-repairman model): X(N) = (1 - B(N, R/D - 1)) / D, with Erlang's loss
-    formula B. Exact mean-value analysis gives the same (Lazowska et al., Quantitative System
-    Performance, 1984, chapter 6). The law has no `kappa`.
+    formula B. Exact mean-value analysis gives the same throughput (Lazowska et al., Quantitative
+    System Performance, 1984, chapter 6). The law has no `kappa`.
     """
     load, lost, found = knee - 1, np.ones_like(knee), []
     for n in range(1, max(in_flight) + 1):
@@ -46,12 +51,12 @@ def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
 
 
 def universal(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
-    """Return the same by the Universal Scalability Law (Gunther, Guerrilla Capacity Planning,
-    2007).
+    """Return the throughput by the Universal Scalability Law, relative to the throughput of one
+    request (Gunther, Guerrilla Capacity Planning, 2007).
 
     X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)). The contention sigma is 1 / knee, where
-    the linear bound meets Amdahl's asymptote. With the coherency kappa, throughput falls in the
-    end.
+    the linear bound meets Amdahl's asymptote. With a coherency kappa above 0, the throughput falls
+    at high concurrency.
     """
     n, sigma = np.asarray(in_flight, float), 1 / knee[:, None]
     return np.asarray(n / (1 + sigma * (n - 1) + kappa[:, None] * n * (n - 1)))
@@ -64,12 +69,13 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law fitted to `levels` concurrencies, with 95 % intervals; an infinite end is no bound.
+    """A law that is fitted to `levels` concurrencies, with 95 % intervals. An infinite end means
+    that the data do not bound the parameter.
 
-    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the limit for
-    many requests in flight, 1/D (never reached with `kappa`). `highest` is the number of requests
-    in flight beyond which throughput falls, infinite without `kappa`. `error` is the root mean
-    square of the relative deviations.
+    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the saturation
+    throughput, 1/D, which the server never reaches if `kappa` is above 0. `highest` is the
+    concurrency beyond which the throughput falls, or infinite without `kappa`. `error` is the root
+    mean square of the relative deviations from the law.
     """
 
     law: str
@@ -87,8 +93,8 @@ class Fit:
 
     @property
     def knee_rps(self) -> float:
-        """The fitted throughput at the knee, with a whole number in flight; NaN if the knee is
-        infinite."""
+        """Fitted throughput at the knee, rounded to a whole number of requests in flight; NaN if
+        the knee is infinite."""
         if np.isinf(self.knee.value):
             return np.nan
         knee, kappa = self.knee.value, self.kappa.value
@@ -98,18 +104,21 @@ class Fit:
 def throughput_rps(
     law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
 ) -> Floats:
-    """Return the throughput of a law at these ascending numbers of requests in flight; shape
-    (levels,)."""
+    """Return the throughput of a law at these concurrencies, shape (levels,).
+
+    The concurrencies are in ascending order.
+    """
     (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
     return np.asarray(single_rps * relative)
 
 
 def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
-    """Return the law that fits these ascending levels best; None if there are too few levels.
+    """Return the law that fits the measured levels best; None if there are too few levels.
 
-    Uses Akaike's criterion, corrected for few values, with the variance as one of the parameters
-    (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). For the universal law, the
-    criterion needs at least six levels; with fewer, the queueing network is used.
+    The levels are in ascending order. The choice uses Akaike's criterion, corrected for few values,
+    with the variance as one of the parameters (Burnham and Anderson, Model Selection, 2nd ed.,
+    section 2.4). For the universal law, the criterion needs at least six levels; with fewer levels,
+    the function fits the queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -128,10 +137,12 @@ def _criterion(fit: Fit, parameters: int) -> float:
 
 
 def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
-    """Fit the logarithms by least squares over a grid, which is refined around the best points.
+    """Fit a law to the logarithms of the throughput by least squares over a grid of parameters.
 
-    The throughput of one request is free. Intervals are profile intervals, open if they reach the
-    end of the grid.
+    Each pass refines the grid around the best points.
+
+    The throughput of one request is a free parameter. The intervals are profile intervals; an
+    interval that reaches the end of the grid is open.
     """
     highest = max(in_flight)
     knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
@@ -145,12 +156,14 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
 
 @dataclass(frozen=True)
 class _Region:
-    """Grid points whose sum of squares is not significantly larger than the least.
+    """Confidence region of a fit: the grid points whose sum of squares is not significantly larger
+    than the least sum.
 
-    Significance is by the F distribution (Bates and Watts, Nonlinear Regression Analysis, 1988,
-    section 6.1). `knee` and `kappa` are the parameters of the points, `single` the best logarithm
-    of the throughput of one request there, and `off` its possible error: all of shape (points,).
-    `best` is the index of the point with the least sum, and `error` the remaining error there.
+    The F distribution decides significance (Bates and Watts, Nonlinear Regression Analysis, 1988,
+    section 6.1). `knee` and `kappa` are the parameters of the points, `single` is the best
+    logarithm of the throughput of one request at each point, and `off` is its possible error; all
+    have shape (points,). `best` is the index of the point with the least sum, and `error` is the
+    remaining error at this point.
     """
 
     knee: Floats
@@ -164,7 +177,7 @@ class _Region:
     def fit(self, law: str, farthest: float) -> Fit:
         knee = np.where(
             self.knee < farthest, self.knee, np.inf
-        )  # at the end of the grid the knee has no upper bound
+        )  # a knee at the end of the grid has no upper bound
         falls, single_rps = self.kappa > 0, np.exp(self.single)
         highest = np.sqrt((1 - 1 / self.knee) / np.where(falls, self.kappa, 1))
         return Fit(
@@ -179,8 +192,8 @@ class _Region:
         )
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
-        """Return the interval of values at these points, with logarithms that may be off by
-        `off`."""
+        """Return the interval of a quantity over the points of the region; the logarithms have an
+        error of up to `off`."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
 
@@ -207,13 +220,15 @@ def _region(
 
 
 def _around(axis: Floats, inside: Floats) -> Floats:
-    """Return the same number of values of a parameter, in a narrower range around those inside; 0
-    remains."""
+    """Return new values of a parameter in a narrower range around the values inside the region.
+
+    The number of values stays the same. If 0 was a value, it remains one.
+    """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):
         return axis
     first, last = np.searchsorted(above, [found.min(), found.max()])
     low, high = above[max(first - 1, 0)], above[min(last + 1, len(above) - 1)]
     finer = np.geomspace(low, high, len(above))
-    finer[-1] = high  # exact, since `fit` compares with the end of the grid
+    finer[-1] = high  # exactly the end of the grid, since `fit` compares values with it
     return np.append(axis[axis == 0], finer)

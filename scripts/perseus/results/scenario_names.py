@@ -1,4 +1,5 @@
-"""Add the scenario name to load lines that have the same text on one server."""
+"""Add the scenario name to the texts of load lines, if several load lines on one server have the
+same text."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import pandas as pd
 
 
 def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the tables, by name, with the scenario after each ambiguous `mix`."""
+    """Return the tables by name, with the scenario name appended to each ambiguous `mix`."""
     same = in_several_scenarios(tables["peaks"]) if "peaks" in tables else set()
     return {name: with_scenarios(frame, same) for name, frame in tables.items()}
 
@@ -20,10 +21,11 @@ def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
-    """Return the table with the scenario after these mixes, if its rows are load lines."""
+    """Return the table with the scenario name appended to these mixes, if the rows of the table are
+    load lines."""
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
-    if "grid" in frame:  # its rows are settings of one question
+    if "grid" in frame:  # the rows are settings for one question
         return frame
     named = [
         with_scenario(mix, server, scenario) if mix in mixes else mix
@@ -35,6 +37,7 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
 
 
 def with_scenario(text: str, server: str, scenario: str) -> str:
-    """Return the text of a load line with its scenario, unless the text already ends with it."""
+    """Return the text of a load line with its scenario name, unless the text already ends with the
+    name."""
     name = f" ({scenario.removeprefix(f'{server}.')})"
     return text if text.endswith(name) else text + name

@@ -1,6 +1,6 @@
-"""Define a table: its columns, the values that they allow, and the rules that hold in each row.
+"""Define a table: its columns, the allowed values, and the rules that hold in each row.
 
-This is the only definition of a table. The Parquet and CSV files, the section in
+The definition is the only one of its table. The Parquet and CSV files, the section in
 docs/reference/data.md and the check of the written file (`results.check`) follow from it.
 """
 
@@ -23,15 +23,15 @@ TOLERANCE: Final = 1e-6
 """Relative tolerance of equations, for the errors of solvers and rounding."""
 
 _MOST: Final = {"share": 1.0, "%": 100.0}
-"""Largest value by unit."""
+"""Largest allowed value for each unit."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """Definition of one column of a table.
 
-    Numbers lie from `least` to `most`. Texts are one of `choices`, or any text if there are no
-    choices. Values may be missing only with `null`.
+    A number lies between `least` and `most`. A text is one of `choices`, or any text without
+    `choices`. A value may be missing only with `null`.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Column:
 
     @property
     def values(self) -> str:
-        """The allowed values as text; empty if any value is allowed."""
+        """Allowed values of the column as text; empty if any value is allowed."""
         some = ", ".join(word or "empty" for word in self.choices)
         if np.isfinite([self.least, self.most]).all():
             some = f"{self.least:g} to {self.most:g}"
@@ -73,8 +73,8 @@ def column(
 ) -> Column:
     """Define a column of a table.
 
-    By default, real numbers may be null, which stands for NaN, and other values may not. Values
-    with a unit and counts are not negative, and shares are at most 1.
+    By default, a real number may be null, which stands for NaN; other values may not be null.
+    Values with a unit and counts are not negative. Shares are at most 1.
     """
     is_positive = kind == WHOLE or (kind == REAL and unit)
     return Column(
@@ -91,9 +91,12 @@ def column(
 
 @dataclass(frozen=True)
 class Relation:
-    """A rule for each row in which no column of `columns` is null; with `null`, for all rows.
+    """A rule that holds in each row of a table.
 
-    `what` is a formula or a sentence. `test` gets the columns in their order, numbers as floats.
+    The rule applies to rows in which no column of `columns` is null, or to all rows with `null`.
+
+    `what` is a formula or a sentence. `test` gets the columns in the order of `columns`, with
+    numbers as floats.
     """
 
     what: str
@@ -103,12 +106,14 @@ class Relation:
 
 
 def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
-    """Define a rule between the columns that the parameters of `test` name."""
+    """Define a rule between columns; the names of the parameters of `test` are the names of the
+    columns."""
     return Relation(what, tuple(inspect.signature(test).parameters), test, null)
 
 
 def ascending(*names: str) -> Relation:
-    """Define the rule that columns ascend, such as a value between the ends of its interval."""
+    """Define the rule that the values of columns ascend, such as the ends of an interval around a
+    value."""
 
     def test(*values: Any) -> Any:
         return np.all([(a <= b) | close(a, b) for a, b in pairwise(values)], axis=0)
@@ -117,13 +122,14 @@ def ascending(*names: str) -> Relation:
 
 
 def close(a: Any, b: Any) -> Any:
-    """Return whether numbers are equal within TOLERANCE; infinite ones only to themselves."""
+    """Return whether numbers are equal within TOLERANCE; infinity equals only infinity."""
     return np.isclose(a, b, rtol=TOLERANCE, atol=1e-9)
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns in their order. No two rows have the same values of `key`."""
+    """Definition of a table: its columns in their order. No two rows have the same values of
+    `key`."""
 
     columns: Sequence[Column]
     key: Sequence[str] = ()
@@ -135,7 +141,7 @@ class Schema:
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """The Arrow schema, with units and meanings in the metadata of its fields."""
+        """Arrow schema of the table, with units and meanings in the metadata of the fields."""
         return pa.schema(
             [parquet.column(each.name, each.kind, each.unit, each.meaning) for each in self.columns]
         )

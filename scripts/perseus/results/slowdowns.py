@@ -1,5 +1,8 @@
-"""Slowdowns: latency beside another tenant / latency alone at the same rate, with uncertainty
-(docs/explanation/slowdown.md)."""
+"""Compute slowdowns with their uncertainty (docs/explanation/slowdown.md).
+
+A slowdown is the latency of a tenant beside another tenant, divided by its latency alone at the
+same rate.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ from perseus.results.records import Number
 from perseus.results.repeats import DRAWS, Quantity
 
 Pair = tuple[str, str]
-"""The tenant whose slowdown is measured, and the tenant beside it; twice the same tenant for
-A/A."""
+"""Pair of the tenant whose slowdown is measured, and the tenant beside it. For an A/A comparison,
+both are the same tenant."""
 
 
 class Ends(BaseModel):
-    """A value with its interval."""
+    """A value with the two ends of its interval."""
 
     value: Number
     low: Number
@@ -36,7 +39,7 @@ class Ends(BaseModel):
 
 
 class Seen(BaseModel):
-    """A tenant in one window; `verdict` is the verdict on its SLA."""
+    """Results of a tenant in one window; `verdict` is the verdict on its SLA."""
 
     requests: int
     completed_ratio: float
@@ -46,7 +49,7 @@ class Seen(BaseModel):
 
 
 class Step(BaseModel):
-    """Tenants under load at the same time."""
+    """A window with its results, and the tenants that are under load together."""
 
     round: int
     tenants: tuple[str, ...]
@@ -61,7 +64,11 @@ class Step(BaseModel):
 
 @dataclass(frozen=True)
 class SlowdownComparison:
-    """A tenant in two consecutive windows: alone, and beside another tenant or alone again."""
+    """Comparison of a tenant in two consecutive windows.
+
+    In one window the tenant is alone. In the other window, another tenant runs beside it, or the
+    tenant is alone again.
+    """
 
     pair: Pair
     alone_step: Step
@@ -82,15 +89,15 @@ class SlowdownComparison:
 
     @property
     def of_means(self) -> Interval:
-        """The ratio of the mean latencies, shared / alone."""
+        """Ratio of the mean latencies, shared / alone."""
         return ratio(self.shared.mean_ms.interval, self.alone.mean_ms.interval)
 
     @property
     def of_p95s(self) -> Interval:
-        """The ratio of the p95s.
+        """Ratio of the p95 latencies, shared / alone.
 
-        If too few requests leave a p95 without an upper bound, the upper end is taken as far away
-        as the lower end.
+        If a p95 has no upper bound because of too few requests, the upper end is placed as far from
+        the value as the lower end.
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
@@ -106,7 +113,7 @@ class SlowdownComparison:
         short = [step for step in steps if step.seen[tenant].completed_ratio < ANSWERED]
         if not short:
             return Outcome.OK, ""
-        # Only a window of the pair shows that the server does not keep up with the pair.
+        # Only a window with both tenants shows that the server does not keep up with the pair.
         telling = steps if self.is_aa else (self.shared_step,)
         is_too_much = all(step in short for step in telling)
         ended = "; ".join(
@@ -118,7 +125,7 @@ class SlowdownComparison:
 
 
 def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
-    """Yield the comparisons of each two consecutive steps with a common tenant."""
+    """Yield a comparison for each two consecutive steps with a common tenant."""
     for first, second in pairwise(steps):
         for tenant in first.tenants:
             if tenant in second.tenants:
@@ -128,7 +135,7 @@ def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
 
 
 def ratio(shared: Interval, alone: Interval) -> Interval:
-    """Return shared / alone, with both intervals combined on a logarithmic scale.
+    """Return the ratio shared / alone, with both intervals combined on a logarithmic scale.
 
     The two windows are independent, so the squares of their logarithmic errors add up.
     """
@@ -142,8 +149,10 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """Return the interval with a finite upper end, as far as the lower end on a logarithmic
-    scale."""
+    """Return the interval with a finite upper end.
+
+    An infinite upper end moves to the same distance as the lower end, on a logarithmic scale.
+    """
     if np.isfinite(found.high) or not found.low > 0:
         return found
     return Interval(found.value, found.low, found.value**2 / found.low)
@@ -152,11 +161,11 @@ def closed(found: Interval) -> Interval:
 def of_rounds(
     ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
 ) -> dict[Pair, Quantity]:
-    """Return the geometric mean of each ratio over its rounds, at least one.
+    """Return the geometric mean of each ratio over its rounds; each ratio has at least one round.
 
-    Ratios differ between rounds by more than the errors of their windows. The additional standard
-    deviation is common to all ratios, as between repeats. If an end of a ratio is open in one
-    round, that end of the mean is open.
+    Ratios vary between rounds by more than the errors of their windows. The additional standard
+    deviation is the same for all ratios, as between repeats. If an end of a ratio is open in one
+    round, the same end of the mean is open.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -185,12 +194,14 @@ class _Rounds:
 
     @property
     def normal(self) -> tuple[Floats, Floats]:
-        """Means and variances of the logarithms, in the normal approximation."""
+        """Mean and variance of the logarithm in each round, by the normal approximation."""
         return self.logs, (self.errors**2).mean(axis=1)
 
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:
-        """Return the mean, with its draws; `deviations` are draws of the variation between
-        rounds."""
+        """Return the geometric mean over the rounds, with its draws.
+
+        `deviations` has draws of the standard deviation between rounds.
+        """
         value, rounds = float(np.exp(self.logs.mean())), len(self.logs)
         if not self.is_bounded:
             return Quantity(value, np.array([value]), open_below=True, open_above=True)

@@ -1,4 +1,5 @@
-"""All inputs of a study's tables."""
+"""Read the inputs of the tables of a study, and derive the peaks and plans that several tables
+need."""
 
 from __future__ import annotations
 
@@ -36,9 +37,10 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The records of all cells, the client's ceilings, and the exports of surveyed models.
+    """Results of a study: the records of all cells, the ceilings of the client, and the exports of
+    the models in the catalogue.
 
-    Other files are read when needed.
+    The class reads other files when a table needs them.
     """
 
     task: TablesTask
@@ -54,8 +56,10 @@ class StudyResults:
         ceilings: Sequence[Path],
         exports: Sequence[Path] = (),
     ) -> Self:
-        """Read folders of raw results, files of ceilings, and the records of exports, whose folders
-        are named after their models."""
+        """Read folders of raw results, files of client ceilings, and the records of exports.
+
+        The folder of a record of an export has the name of the model.
+        """
         return cls(
             task,
             tuple(map(plain_record, cells)),
@@ -64,8 +68,10 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Return the records of one kind of experiment, or of kinds derived from it, with its own
-        keys."""
+        """Return the records of one kind of experiment with the keys of this kind.
+
+        Records of derived kinds are included.
+        """
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)
@@ -79,12 +85,13 @@ class StudyResults:
 
     @cached_property
     def certified_windows(self) -> dict[Path, list[Row]]:
-        """Certification windows by folder of each search, as `windows.certified` returns them."""
+        """Certification windows of each search, by the folder of its raw results (see
+        `windows.certified`)."""
         return windows.certified(self.searches)
 
     @cached_property
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
-        """One peak for each searched load line, by `repeats.key`."""
+        """Peak of each searched load line, by `repeats.key`."""
         return paired_peaks(group(self.searches, self.task.seed), self.task.seed)
 
     @cached_property
@@ -92,22 +99,22 @@ class StudyResults:
         return {of: sharing_ratio(peak, self.alone(peak)) for of, peak in self.peaks.items()}
 
     def sharing_ratio(self, peak: RepeatedPeak) -> Quantity:
-        """Return the sharing ratio of a load line, with all tenants."""
+        """Return the sharing ratio of a load line, summed over all its tenants."""
         return self._sharing_ratios[key(peak.task)]
 
     @cached_property
     def operating_points(self) -> tuple[OperatingPoint, ...]:
-        """Operating points, the input of the fleet plans."""
+        """Operating points of all load lines, which are the input of the fleet plans."""
         return operating_points(list(self.peaks.values()), self.task.prices)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
-        """Fleets for the demand, if the study has one."""
+        """Planned fleets for the demand; empty without a demand."""
         return plans(self.operating_points, self.task.demand)
 
     @cached_property
     def attainments(self) -> tuple[dict[str, float], ...]:
-        """Attainment of each plan, by model."""
+        """Share of requests within the SLA for each plan, by model."""
         return tuple(map(attained, self.plans))
 
     @cached_property
@@ -116,7 +123,7 @@ class StudyResults:
 
     @cached_property
     def ceiling_problems(self) -> dict[Requests, str]:
-        """Why ceilings of the client are unreliable."""
+        """Reasons why ceilings of the client are unreliable, by request shape."""
         return ceiling_problems(self.ceilings, list(self.peaks.values()))
 
     @cached_property
@@ -124,6 +131,6 @@ class StudyResults:
         return dedicated_peaks(list(self.peaks.values()))
 
     def alone(self, peak: RepeatedPeak) -> Alone:
-        """Return the dedicated peak of each tenant of a load line on the same server, if
+        """Return the dedicated peak of each tenant of a load line on the same server; None if not
         measured."""
         return each_alone(peak, self._dedicated)

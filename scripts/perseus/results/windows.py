@@ -15,8 +15,11 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """Return, by folder, the last certification window and the windows of each tenant alone, in the
-    order of the file; empty if no rate was certified."""
+    """Return the last certification window and the windows of each tenant alone, by the folder of
+    the cell.
+
+    The windows are in the order of the file. There are none if the search certified no rate.
+    """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:
         own = pc.equal(windows["window"], record.certified_window)
@@ -31,8 +34,11 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 
 
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """Return, by folder, tenant, requests and start_ns of the saturation probes, in the order of
-    the file."""
+    """Return the tenant, the requests and the start time of each saturation probe, by the folder of
+    the cell.
+
+    The probes are in the order of the file.
+    """
 
     def wanted(windows: pa.Table, _: PeakRecord) -> pa.ChunkedArray:
         return pc.equal(windows["phase"], Phase.PROBE)
@@ -48,9 +54,9 @@ def _read(
     wanted: Callable[[pa.Table, PeakRecord], pa.ChunkedArray],
     columns: Sequence[str],
 ) -> list[Row]:
-    """Read these rows of the attempt that counts; None for a column that the file lacks.
+    """Read the matching rows of the attempt that counts; a column that the file lacks is None.
 
-    For such a small file, `pyarrow.dataset` and `read_table` take half as long again.
+    For a small file, `pyarrow.dataset` and `read_table` need 1.5 times as much time.
     """
     with pq.ParquetFile(record.folder / "windows.parquet") as file:
         windows = file.read([*columns, "attempt", "phase"], use_threads=False)

@@ -169,7 +169,7 @@ PLANTED = {
     ),
     "a fleet and a reason why there is none": (
         ("fleets", {}, {"reason": "there is none"}),
-        "broken rule: there is a fleet, or a reason why not (",
+        "broken rule: there is a fleet, or a reason why there is none (",
     ),
     "a fleet that carries too little": (
         ("fleet_models", {}, {"capacity_rps": 100.0}),

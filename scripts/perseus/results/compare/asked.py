@@ -11,14 +11,14 @@ from perseus.results.compare.source import CompareError, Source, read_source
 from perseus.study.tasks.compare import CompareTask
 
 KEYS: Final = ("base", "new", "out")
-"""Keys of the command line that do not belong to a study."""
+"""Keys of the command line of a comparison; they are no keys of a study."""
 
 USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
-    """Return the comparison from the values of KEYS. Raises CompareError with all problems of both
-    results."""
+    """Return the requested comparison, given the values of KEYS. Raises CompareError with all
+    problems."""
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
@@ -46,7 +46,7 @@ def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | Non
 
 
 def _expanded(key: str, path: str, problems: list[str]) -> Path | None:
-    """Return the path with the home folder in place of a tilde."""
+    """Return the path with a leading tilde replaced by the home folder."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -65,6 +65,6 @@ def _read(key: str, path: Path, problems: list[str]) -> Source | None:
 
 
 def _name(path: Path | None) -> str:
-    """Return the name of the folder or archive, as part of a file name."""
+    """Return the name of a folder or archive in a form that a file name can contain."""
     stem = path.resolve().name.removesuffix(".tar.gz") if path else ""
     return re.sub(r"[^A-Za-z0-9._~-]", "_", stem) or "results"

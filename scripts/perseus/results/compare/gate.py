@@ -1,4 +1,4 @@
-"""The result of a comparison for continuous integration."""
+"""Fail a job of continuous integration if a comparison shows that a value is worse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 
 class WorseError(ValueError):
-    """A value is worse, or nothing could be compared; the message lists all."""
+    """Error: a value is worse than in the base, or nothing could be compared. The message lists all
+    worse values."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
@@ -24,7 +25,7 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
         raise WorseError(f"nothing could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE]
-    others = worse[worse["metric"] != COST]  # with the same prices, costs only repeat peaks
+    others = worse[worse["metric"] != COST]  # without new prices, costs only repeat peaks
     rows = [*table[table["lost"] != ""].to_dict("records")]
     rows += (worse if others.empty else others).to_dict("records")
     if rows:

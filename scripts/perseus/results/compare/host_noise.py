@@ -1,4 +1,4 @@
-"""The noise of the host: differences between two measurements of the same configuration.
+"""Estimate the noise of a host: the difference between two measurements of one configuration.
 
 The scatter between repeats is a property of the host, and the few repeats of one load line hardly
 determine it. Therefore the estimate for a server pools all repeated load lines of the server in
@@ -25,11 +25,12 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 
 @dataclass(frozen=True)
 class HostNoise:
-    """The noise of both studies together.
+    """Noise of the hosts of two studies, estimated from both studies together.
 
-    `deviations` are, by server, draws (draws,) of the standard deviation of the logarithm between
-    repeats; `known_from` names their evidence. `floors` are the noise floors of single cells by
-    server, from an experiment `aa`: the higher one of the two studies.
+    `deviations` has, for each server, draws of the standard deviation between repeats of the
+    logarithm of a result, shape (draws,). `known_from` names the evidence for them. `floors` has
+    the noise floor of single cells for each server, from an experiment `aa`: the higher noise floor
+    of the two studies.
     """
 
     deviations: dict[str, Floats]
@@ -38,17 +39,22 @@ class HostNoise:
     draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
-        """Return the noise floor for means of this many repeats in each study; NaN if it was not
-        measured."""
+        """Return the noise floor for the means of several repeats; NaN if no study measured the
+        noise.
+
+        `repeats` has the number of repeats in each study.
+        """
         single = self.floors.get(server, np.nan)
         return single * float(np.sqrt(np.mean(1 / np.array(repeats, dtype=float))))
 
 
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
-    """Estimate the noise from repeats, or else from the restarted servers of `aa`, which are closer
-    in time.
+    """Estimate the noise from repeats, or else from the restarted servers of an experiment `aa`.
 
-    Without either, the noise is drawn from its prior, which comes from real hosts.
+    Repeats come first, since the restarts of `aa` lie closer together in time.
+
+    If a study has neither repeats nor an experiment `aa`, the function draws the noise from a prior
+    that describes real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -71,9 +77,9 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
-    """Return load lines with at least two measured repeats, and their servers.
+    """Return all load lines with at least two measured repeats, each with its server.
 
-    Predicted repeats do not count.
+    A predicted repeat does not count as measured.
     """
     found: dict[tuple[str, str, str], list[Floats]] = {}
     for record in source.records:
@@ -84,7 +90,8 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
 
 
 def _restarted(aa: pd.DataFrame) -> Iterator[tuple[str, Group]]:
-    """Yield complete cells of `aa` with their servers: the throughputs of each server."""
+    """Yield the throughputs of all restarted servers in each complete cell of an experiment `aa`,
+    with the server type."""
     known = aa.dropna(subset=["noise_floor", "answered_rps", "low_rps", "high_rps"])
     for (server, _), rows in known.groupby(["server", "cell"], sort=False):
         half = (rows["high_rps"] - rows["low_rps"]) / 2

@@ -1,4 +1,7 @@
-"""Judge pairs as better, worse or equal, with intervals that hold for all pairs simultaneously."""
+"""Decide for each compared pair whether the new value is better, worse or not different.
+
+The intervals hold for all pairs simultaneously.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
 
 @dataclass(frozen=True)
 class Judged:
-    """A pair with the interval of its ratio, its simultaneous interval, and the verdict; NaN if
-    it is not comparable."""
+    """A compared pair, the interval and the simultaneous interval of its ratio, and its verdict.
+
+    The intervals are NaN if the pair is not comparable.
+    """
 
     pair: ComparedPair
     interval: Interval
@@ -27,32 +32,39 @@ class Judged:
 
 
 def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
-    """A pair differs if its simultaneous interval excludes 1 and its ratio exceeds the noise
-    floor, if known."""
+    """Return all pairs with their verdicts.
+
+    The values of a pair differ if the simultaneous interval of their ratio excludes 1, and if the
+    difference exceeds the noise floor. The second condition applies only if the noise floor is
+    known.
+    """
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
     reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
     return [_judged(pair, reach) for pair in pairs]
 
 
 def simultaneous_reach(logs: Iterable[Floats]) -> float:
-    """Return how many standard deviations wide intervals must be to hold simultaneously; NaN
-    without rows.
+    """Return how many standard deviations each interval must extend so that all hold
+    simultaneously.
+
+    The result is NaN without rows.
 
     `logs` are joint draws of each row, shape (draws,). The result is the 95 % quantile, over the
     draws, of the largest standardised deviation of any row: the single-step max-t method (Westfall
     and Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall,
     Biometrical Journal 50, 2008, section 3). Correlated rows, such as a peak and its cost, count
-    about once; for independent rows the method equals Bonferroni's correction.
+    about once. For independent rows, the method equals Bonferroni's correction.
     """
     largest: Floats | None = None
-    for row in logs:  # row by row: all 4,000 rows at once take a third of a gigabyte
+    for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB
         away = np.abs(_standardised(row))
         largest = away if largest is None else np.maximum(largest, away)
     return np.nan if largest is None else float(np.quantile(largest, CONFIDENCE))
 
 
 def _standardised(logs: Floats) -> Floats:
-    """Return standardised rows; 0 if they do not vary."""
+    """Return each row minus its mean, divided by its standard deviation; 0 if the row does not
+    vary."""
     spread = logs.std()
     return (logs - logs.mean()) / spread if spread > 0 else np.zeros_like(logs)
 
@@ -73,6 +85,6 @@ def _verdict(pair: ComparedPair, found: Interval) -> str:
         return SAME
     if abs(np.log(found.value)) <= np.log1p(
         pair.floor
-    ):  # a comparison with an unknown noise floor is False
+    ):  # a comparison with NaN (an unknown noise floor) is False
         return SAME
     return BETTER if (found.low > 1) == HIGHER_IS_BETTER[pair.metric] else WORSE

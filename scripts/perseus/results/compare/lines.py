@@ -1,4 +1,4 @@
-"""The load lines of one study for a comparison: their settings, and draws of their results."""
+"""Read the load lines of one study for a comparison: their settings, and draws of their results."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from perseus.results.repeats import (
 )
 
 LineKey = tuple[str, str, str]
-"""Key by which load lines are paired: scenario (server and tenants), load line and preset."""
+"""Key by which a comparison pairs load lines: scenario (server and tenants), load line and
+preset."""
 
 
 @dataclass(frozen=True)
 class ComparedLine:
-    """One load line: its rows of the tables `peaks`, `tenants` and `costs`.
+    """One load line of a study, with its rows of the tables `peaks`, `tenants` and `costs`.
 
-    `peak` has the draws of its repeats, `alone` the dedicated peaks of its tenants. Without
-    records, `peak` is None. Two lines are comparable if their `facts` are equal; a key of `facts`
-    is the text for a difference.
+    `peak` has the draws of its repeats, and `alone` has the dedicated peaks of its tenants. If the
+    study has no records, `peak` is None. Two lines are comparable if their `facts` are equal. The
+    report names the keys of `facts` whose values differ.
     """
 
     row: Mapping[Any, Any]
@@ -52,12 +53,12 @@ class ComparedLine:
 
     @property
     def repeats(self) -> int:
-        """Number of repeats that found a limit."""
+        """Number of repeats that found a limit of the server."""
         return int(self.row["repeats_used"])
 
     @property
     def why_unknown(self) -> str:
-        """Why the peak has no estimate; empty if it has one."""
+        """Reason why the peak has no estimate; empty if the peak has an estimate."""
         if self.row["estimate_rps"] is not None and np.isfinite(self.row["estimate_rps"]):
             return ""
         return f"{self.row['verdict']}: {self.row['reason']}".replace("_", " ").rstrip(": ")
@@ -65,14 +66,16 @@ class ComparedLine:
     def total_rps(
         self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise
     ) -> Quantity:
-        """Return the weighted total rate, as draws; taken from the table if there are no
-        records."""
+        """Return draws of the weighted total rate of all tenants.
+
+        If the study has no records, the draws follow from the interval in the table.
+        """
         if self.peak is not None:
             return self.peak.total(weights)
         return self._of_table(("estimate_rps", "ci_low_rps", "ci_high_rps"), rng, noise, cells=1)
 
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
-        """Return the sharing ratio, as draws.
+        """Return draws of the sharing ratio.
 
         The dedicated peaks count as one cell, since their errors may be correlated.
         """
@@ -84,7 +87,7 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """Return a quantity of the table that rests on this many cells.
+        """Return a quantity of the table as draws, given the number of cells behind it.
 
         The interval of a single repeat excludes the variation between repeats.
         """
@@ -99,10 +102,12 @@ class ComparedLine:
 def of_interval(
     found: Interval, rng: np.random.Generator, draws: int, more: Floats | float = 0.0
 ) -> Quantity:
-    """Return a quantity of which only the interval is known, normal on each side on a logarithmic
-    scale.
+    """Return draws of a quantity of which only the 95 % interval is known.
 
-    `more` (draws,) is added to the logarithm. An open end is taken as far away as the other end.
+    On a logarithmic scale, the draws are normally distributed on each side of the value.
+
+    The function adds `more`, shape (draws,), to the logarithm. An open end is placed as far from
+    the value as the other end.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -165,7 +170,7 @@ def _facts(
         "another SLA",
         ", ".join(f"p{t['sla_percentile']:g} <= {t['sla_ms']:g} ms" for t in each),
     )
-    # Without a start of the server, the sizes are unknown.
+    # The sizes of the inputs are unknown if the server never started.
     if all(pd.notna(t["request_bytes"]) for t in each):
         yield "another input", ", ".join(_input(t) for t in each)
     preprocessed = (f"{t['tenant']}: {t['preprocessing'] or 'none'}" for t in each)
@@ -187,11 +192,11 @@ def _facts(
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
-    """Return the input size as text with two digits, since sizes of pictures are means."""
+    """Return the input size as text with two digits, since the size of pictures is a mean."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
 
 
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
-    """Return input sizes of a model; before version 1.1, its image size."""
+    """Return the input sizes of a model; a study of a version before 1.1 states an image size."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]

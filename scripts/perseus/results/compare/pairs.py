@@ -1,4 +1,7 @@
-"""Pairs of the same quantity in two studies, with draws of the ratio new / base."""
+"""Pair each quantity of a base study with the same quantity of a new study.
+
+Each pair has draws of the ratio new / base.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +27,20 @@ UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "US
 HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
 
 RATES_ALIKE: Final = 0.05
-"""Largest relative difference of the rates at which latencies are compared. A p95 rises several
-times as fast as the rate, so beyond this the rates would explain the difference, not the
-servers."""
+"""Largest relative difference between the rates at which a comparison compares latencies. A p95
+rises several times as fast as the rate. With a larger difference of the rates, the rates and not
+the servers would explain the difference of the latencies."""
 
 OTHER_RATES: Final = "at other rates"
 
 
 @dataclass(frozen=True)
 class ComparedPair:
-    """The same quantity in both studies, with joint draws.
+    """One quantity in both studies, with joint draws of its values.
 
     `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN if unknown).
-    `why_not` says why the pair is not comparable, and is empty if it is. `lost` says why the new
-    server has no limit although the base has one.
+    `why_not` is the reason why the pair is not comparable, and is empty for a comparable pair.
+    `lost` says why the new server has no limit although the base has one.
     """
 
     metric: str
@@ -53,7 +56,7 @@ class ComparedPair:
 
     @cached_property
     def ratio(self) -> Quantity:
-        """Draws of new / base; empty if the pair is not comparable."""
+        """Draws of the ratio new / base; empty if the pair is not comparable."""
         return NOTHING if self.why_not else self.new.over(self.base)
 
 
@@ -63,9 +66,9 @@ def pairs(
     noise: HostNoise,
     rng: np.random.Generator,
 ) -> list[ComparedPair]:
-    """Return all pairs, by metric in the order of UNITS.
+    """Return all pairs of two studies, sorted by metric in the order of UNITS.
 
-    A line of only one study becomes a pair that is not comparable.
+    A load line that only one study has becomes a pair that is not comparable.
     """
     found: list[ComparedPair] = []
     deviations = _p95_deviations([*base.values(), *new.values()], rng, noise.draws)
@@ -103,8 +106,9 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """Return the peaks of both studies in the proportion of the base, since directions of mixes
-    differ.
+    """Return the peaks of both studies, converted into the proportion of the mix in the base.
+
+    The conversion is necessary, since the directions of the two mixes differ.
 
     A request of tenant i counts as 1 / its dedicated peak in the base, so that errors of the
     dedicated peaks do not change the total. The sum is scaled to the rate of the base.
@@ -127,9 +131,9 @@ def _peak(
 
 
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
-    """Say in which studies the peak was predicted.
+    """Return a text that names the studies in which the peak was predicted and not measured.
 
-    A prediction is not compared, since it rests on other load lines, which are compared themselves.
+    A comparison leaves out predictions, since they follow from other load lines that it compares.
     """
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
@@ -150,8 +154,10 @@ def _who_has_no_estimate(base: ComparedLine, new: ComparedLine) -> str:
 
 
 def _weights(base: ComparedLine, new: ComparedLine) -> Floats | float:
-    """Return 1 / dedicated peak of each tenant in the base; 1 for a dedicated tenant, or without
-    records."""
+    """Return the weight of each tenant: 1 / its dedicated peak in the base.
+
+    The weight is 1 for a dedicated tenant, or if a study has no records.
+    """
     if base.peak is None or new.peak is None or base.peak.is_dedicated:
         return 1.0
     alone = [base.peak.records[0].dedicated_rps.get(name, np.nan) for name in base.peak.tenants]
@@ -177,8 +183,10 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return the draws of the variation of a p95 between repeats, by server; it exceeds that of
-    peaks."""
+    """Return draws of the variation of a p95 between repeats, by server.
+
+    A p95 varies more between repeats than a peak.
+    """
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
         of_tenants = (_p95_group(rows) for _, rows in line.tenants.groupby("tenant"))
@@ -199,7 +207,7 @@ def _p95_group(rows: pd.DataFrame) -> Group:
 def _p95s(
     base: ComparedLine, new: ComparedLine, deviations: Floats, rng: np.random.Generator
 ) -> Iterator[ComparedPair]:
-    """Yield the p95 of each tenant with load at the certified rates."""
+    """Yield a pair of p95 latencies for each tenant with load, at the certified rates."""
     others = dict(tuple(new.tenants.groupby("tenant", sort=False)))
     for tenant, rows in base.tenants.groupby("tenant", sort=False):
         rates = [float(each["rate_rps"].mean()) for each in (rows, others[tenant])]
@@ -228,7 +236,10 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 
 
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
-    """Yield USD per million inferences, both in the proportion of the base: price / peak."""
+    """Yield pairs of costs in USD per million inferences: price / peak.
+
+    Both costs refer to the proportion of the mix in the base.
+    """
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
         if row["pricing"] not in others:
@@ -248,8 +259,10 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """Yield geometric mean of the ratios of all load lines of a server, which share host and
-    version."""
+    """Yield, for each server, the geometric mean of the ratios of all its load lines.
+
+    All load lines of a server share the host and the version of the software.
+    """
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]
         if len(mine) < 2:

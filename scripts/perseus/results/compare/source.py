@@ -40,16 +40,16 @@ NEEDED: Final = {
     ),
     "aa": ("server", "cell", "windows", "answered_rps", "low_rps", "high_rps", "noise_floor"),
 }
-"""Tables that are read, and the columns that they must have."""
+"""Tables that a comparison reads, and the columns that each table must have."""
 
 FINITE: Final = (
     *("rate_rps", "request_bytes", "sla_percentile", "sla_ms", "usd_per_hour"),
     *("answered_rps", "noise_floor"),
 )
-"""Columns that must be finite."""
+"""Columns in which every number must be finite."""
 
 MAX_ROWS: Final = 1_000_000
-"""Largest number of rows of a table, since a file may unpack to more than its size suggests."""
+"""Largest number of rows of a table: a small file may unpack to an enormous table."""
 
 READ = re.compile(
     r"(?P<root>(?:[^/]+/)*)"
@@ -59,11 +59,11 @@ READ = re.compile(
 """Files that a comparison reads."""
 
 Files = dict[str, bytes]
-"""Contents by the name below the folder of the study."""
+"""Content of each file, by the name of the file relative to the folder of the study."""
 
 
 class CompareError(ValueError):
-    """Two results cannot be compared; `problems` has one line for each reason."""
+    """Error: two results cannot be compared. `problems` has one line for each reason."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = tuple(problems)
@@ -74,10 +74,11 @@ class CompareError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """The results of one study.
+    """The results of one study, as a comparison needs them.
 
-    `records` are those of the searches behind its tables; none if they are missing or of another
-    version, as `without_records` says. `checks` are the checks of each model's export.
+    `records` has the records of the searches behind the tables. If the records are missing or of
+    another version of Perseus, `records` is empty and `without_records` is the reason. `checks` has
+    the check of each exported model.
     """
 
     where: str
@@ -119,7 +120,7 @@ def _of_folder(path: Path) -> Files:
 
 
 def _of_archive(path: Path) -> Files:
-    """Read the only study of an archive, in any folder of it."""
+    """Read the only study of an archive, in whichever folder of the archive it lies."""
     try:
         read = archive.read(path, READ)
     except archive.ArchiveError as error:
@@ -166,8 +167,11 @@ def _columns(name: str) -> Sequence[Column]:
 
 
 def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
-    """Read these columns and check their types and values; texts become printable. Raises
-    ValueError for wrong values, and ArrowException for wrong types."""
+    """Read columns of a Parquet file, and check their types and values.
+
+    The function replaces unprintable characters of texts. It raises ValueError for wrong values,
+    and ArrowException for wrong types.
+    """
     found = {}
     for of in columns:
         values = table[of.name].cast(of.kind)
@@ -185,7 +189,10 @@ def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
-    """Yield the tables, without files of cells and models that the study no longer has."""
+    """Yield the files of the tables, of the measured cells, and of the exported models.
+
+    Files of cells and models that the study no longer has are left out.
+    """
     of = {"raw": set(tenants["cell"]), "models": set(tenants["model"])}
     for name, content in files.items():
         kind, rest = name.split("/", 1)
@@ -194,7 +201,7 @@ def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes
 
 
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """Return the records of all cells, or none and the reason."""
+    """Return the records of all cells, or an empty list and the reason why they are missing."""
     found = []
     for name, content in sorted(files.items()):
         _, cell, *_ = name.split("/")
@@ -221,8 +228,8 @@ def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _digest(files: Files) -> str:
-    """Return a digest of all files that were read."""
+    """Return the SHA-256 digest of all files that the comparison read."""
     names = sorted(files)
     each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
-    # Names of files need not be Unicode.
+    # The name of a file may contain bytes that are not valid Unicode.
     return hashlib.sha256("".join(each).encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The table of a comparison: each pair with its ratio and verdict."""
+"""Make the table of a comparison: each pair with its ratio and verdict."""
 
 from __future__ import annotations
 
@@ -30,53 +30,69 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DRAWS: Final = 10_000
 SEEDS: Final = (1, 2, 3)
-"""Seeds of the base, of the new results, and of their common draws."""
+"""Random seeds for the base, for the new results, and for the draws that both share."""
 
-DESCRIPTION = "One row per pair: the same quantity in both results."
+DESCRIPTION = "One row per compared quantity, with its values in the base and in the new results."
 SCHEMA = Schema(
     [
-        column("metric", TEXT, "", "peak (estimated limit), sharing_ratio, overall (geometric mean"
-               " over the peaks of a server), p95 (at the certified rates) or cost (per million"
-               " inferences)", choices=UNITS),
+        column("metric", TEXT, "",
+            "compared quantity: peak (estimated limit), sharing_ratio, overall (geometric mean"
+            " over the peaks of a server), p95 (at the certified rates) or cost (per million"
+            " inferences)", choices=UNITS),
         column("server", TEXT, "", "name of the server in both configurations"),
-        column("scenario", TEXT, "", "server and tenants; empty of overall"),
-        column("load_line", TEXT, "", "name of the load line; empty of overall"),
-        column("preset", TEXT, "", "how much evidence was collected; empty of overall"),
+        column("scenario", TEXT, "",
+            "scenario: server and tenants; empty in the rows of the metric overall"),
+        column("load_line", TEXT, "",
+            "name of the load line; empty in the rows of the metric overall"),
+        column("preset", TEXT, "",
+            "preset: how much evidence the study collects; empty in the rows of the metric"
+            " overall"),
         column("mix", TEXT, "", "text of the load line"),
-        column("tenant", TEXT, "", "of a p95; else empty"),
-        column("pricing", TEXT, "", "of a cost; else empty"),
+        column("tenant", TEXT, "", "tenant of a p95; empty in the rows of other metrics"),
+        column("pricing", TEXT, "", "pricing of a cost; empty in the rows of other metrics"),
         column("unit", TEXT, "",
-            "of the value in the base and in the new"
-            " results", choices=dict.fromkeys(UNITS.values())),
+            "unit of the values in the base and in the"
+            " new results", choices=dict.fromkeys(UNITS.values())),
         column("better_is", TEXT, "", "which way", choices=("higher", "lower")),
         column("base", REAL, "", "value in the base", least=0),
         column("base_low", REAL, "",
-            "base: lower end of its 95 % interval, from the noise of both studies",
+            "lower end of the 95 % interval of the column `base`, from the noise of both studies",
                least=0),
-        column("base_high", REAL, "", "base: upper end", least=0),
+        column("base_high", REAL, "",
+            "upper end of the 95 % interval of the column `base`", least=0),
         column("new", REAL, "",
             "value in the new results; for peaks and costs, in the proportion of the mix"
             " in the base", least=0),
-        column("new_low", REAL, "", "new: lower end of its 95 % interval", least=0),
-        column("new_high", REAL, "", "new: upper end", least=0),
+        column("new_low", REAL, "", "lower end of the 95 % interval of the column `new`", least=0),
+        column("new_high", REAL, "", "upper end of the 95 % interval of the column `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),
-        column("ci_low", REAL, "", "ratio: lower end of the 95 % interval of this row alone",
+        column("ci_low", REAL, "",
+            "lower end of the 95 % interval of the column `ratio`, for this row alone",
                least=0),
-        column("ci_high", REAL, "", "its upper end", least=0),
-        column("simultaneous_low", REAL, "", "ratio: lower end of the 95 % interval that holds for"
-               " all rows at once (docs/explanation/comparison.md)", least=0),
-        column("simultaneous_high", REAL, "", "its upper end", least=0),
+        column("ci_high", REAL, "",
+            "upper end of the 95 % interval of the column `ratio`, for this row alone", least=0),
+        column("simultaneous_low", REAL, "",
+            "lower end of the 95 % interval of the column `ratio` that holds for all rows at once"
+            " (docs/explanation/comparison.md)", least=0),
+        column("simultaneous_high", REAL, "",
+            "upper end of the 95 % interval of the column `ratio` that holds for all"
+            " rows at once", least=0),
         column("noise_floor", REAL, "share",
-            "difference that chance exceeds in 5 % of pairs with as many repeats, from"
-            " the experiment aa; null if neither study has one", most=inf),
-        column("base_repeats", WHOLE, "", "repeats behind the value of the base"),
-        column("new_repeats", WHOLE, "", "repeats behind the new value"),
-        column("compared", WHOLE, "", "rows that the simultaneous intervals cover"),
+            "noise floor: the relative difference that chance exceeds in 5 % of pairs with the"
+            " same numbers of repeats, by the experiment aa; null if neither study has an"
+            " experiment aa", most=inf),
+        column("base_repeats", WHOLE, "", "number of repeats behind the value of the base"),
+        column("new_repeats", WHOLE, "", "number of repeats behind the new value"),
+        column("compared", WHOLE, "",
+            "number of rows for which the simultaneous intervals hold together"),
         column("verdict", TEXT, "",
-            "better, worse or no difference (the data show none)", choices=VERDICTS),
-        column("reason", TEXT, "", "why the pair is not comparable"),
-        column("lost", TEXT, "", "of a peak: why the new server has no limit although the base"
-               " has one; else empty"),
+            "verdict: better, worse or no difference (the data show no"
+            " difference)", choices=VERDICTS),
+        column("reason", TEXT, "",
+            "reason why the two values are not comparable; empty if they are comparable"),
+        column("lost", TEXT, "",
+            "reason why the new server has no limit although the base has a limit; empty in all"
+            " other rows"),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
@@ -84,13 +100,13 @@ SCHEMA = Schema(
         ascending("ci_low", "ratio", "ci_high"),
         ascending("simultaneous_low", "ratio", "simultaneous_high"),
         holds(
-            "better and worse require a simultaneous interval without 1",
+            "the verdicts better and worse require a simultaneous interval that excludes 1",
             lambda verdict, simultaneous_low, simultaneous_high: (
                 ~verdict.isin([BETTER, WORSE]) | (simultaneous_low > 1) | (simultaneous_high < 1)
             ),
         ),
         holds(
-            "better agrees with the direction of the ratio",
+            "the verdict better agrees with the direction of the ratio",
             lambda verdict, better_is, ratio: (
                 ~verdict.isin([BETTER, WORSE])
                 | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))
@@ -107,7 +123,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results, the noise of their hosts, and the judged pairs."""
+    """Comparison of two results: the noise of their hosts, and the pairs with their verdicts."""
 
     base: Source
     new: Source
@@ -120,7 +136,7 @@ class Comparison:
 
 
 def compare(base: Source, new: Source, draws: int = DRAWS) -> Comparison:
-    """Judge all pairs together."""
+    """Compare the base with the new results, and return all pairs with their verdicts."""
     rng = np.random.default_rng(SEEDS[2])
     noise = host_noise((base, new), rng, draws)
     of_base, of_new = lines(base, SEEDS[0], noise), lines(new, SEEDS[1], noise)

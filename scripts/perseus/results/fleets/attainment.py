@@ -2,9 +2,8 @@
 
 Each server is a first-come first-served queue for all its tenants. The service time of a request is
 the time that the busy server took for a request of the tenant alone (docs/explanation/fleets.md).
-The simulation checks the plan independently of the searched limits, on which the plan rests.
-Service times are corrected to the speed of the host in the dedicated cells, like the loads of the
-plan.
+The simulation uses no searched limits, so it checks the plan independently. Both the service times
+and the loads of the plan are corrected to the speed of the host in the dedicated cells.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ from perseus.results.fleets.plans import Plan
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 50_000
-"""Simulated requests per server. For a p95, the share of late requests is then known to about
-0.2 points."""
+"""Number of simulated requests per server. With this number, the share of late requests at a p95
+has an error of about 0.2 percentage points."""
 
 
 def attained(plan: Plan) -> dict[str, float]:
-    """Return the share of each model's requests within its SLA; NaN if the service times of a
-    server are unknown.
+    """Return the share of the requests of each model that meet its SLA, in a simulated fleet.
+
+    The share is NaN if the service times of a server are unknown.
 
     Arrivals are Poisson: a Poisson stream that is split at random among servers stays Poisson on
     each of them.
@@ -41,7 +41,7 @@ def attained(plan: Plan) -> dict[str, float]:
 
 
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
-    """By model, the exceedance on one server at these rates."""
+    """Return the exceedance of each model on one server at these rates."""
     peak = point.peak
     tenants = [peak.task.tenants[i] for i in peak.loaded]
     speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants]) / point.speed_changes
@@ -70,7 +70,8 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
 def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
     """Return requests/s of each tenant with load.
 
-    Several tenants of a model share its load in the proportion of the limit.
+    If several tenants of a server have one model, they share its load in proportion to their rates
+    at the limit.
     """
     peak = point.peak
     images = peak.images_per_request[peak.loaded]

@@ -26,23 +26,25 @@ MIN_RPS = 1.0
 MIN_SERVERS = 0.01
 MAX_SERVERS = 10
 STEPS = 121
-"""Number of demands, in equal ratios. The lowest is one request/s, or MIN_SERVERS of the
-capacity of a dedicated server if that is less. The highest fills MAX_SERVERS servers."""
+"""Number of demands at which the costs are compared, in equal ratios. The lowest demand is one
+request/s, or MIN_SERVERS of the capacity of a dedicated server if that rate is less. The highest
+demand fills MAX_SERVERS servers."""
 
 DRAWS = 100
-"""Draws of the capacities, for the probability of a saving."""
+"""Number of draws of the capacities from which the probability of a saving is computed."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Models whose demand rises in fixed proportion; `shares` sum to 1."""
+    """Models whose demands rise in a fixed proportion. The `shares` of the models in the demand sum
+    to 1."""
 
     models: tuple[str, ...]
     shares: tuple[float, ...]
 
     @cached_property
     def description(self) -> str:
-        """ "a 76%, b 24%", with enough digits for the smallest share."""
+        """Text such as "a 76%, b 24%", with enough digits for the smallest share."""
         digits = next(n for n in count() if round(100 * min(self.shares), n) > 0)
         pairs = zip(self.models, self.shares, strict=True)
         return ", ".join(f"{model} {share:.{digits}%}" for model, share in pairs)
@@ -50,7 +52,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Option:
-    """Servers of one type: dedicated, or shared if that is cheaper."""
+    """Servers of one type that a demand may use: dedicated only, or shared if sharing is
+    cheaper."""
 
     server: str
     shared: bool
@@ -62,8 +65,9 @@ class Option:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of the servers of one option at a demand, at the lower limits of their capacity and at
-    the estimates.
+    """Cost of the servers of one option at one demand.
+
+    One cost uses the lower limits of the capacities, the other cost uses the estimates.
 
     `probability_of_saving` is the probability that shared servers cost less than the cheapest
     dedicated servers, from joint draws of the capacities; NaN if unknown.
@@ -84,11 +88,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of demand in which one option is the cheapest, with its least and largest saving over
-    dedicated servers, at the lower limits and at the estimates.
+    """A range of demand in which one option is the cheapest.
 
-    `first` and `last` are the costs at the two ends. `least_probability` is the lowest probability
-    of a saving in the range; NaN for dedicated servers, or if it is unknown, in which case it is
+    The stretch has the least and the largest saving over dedicated servers, at the lower limits of
+    the capacities and at the estimates.
+
+    `first` and `last` are the costs at the two ends of the range. `least_probability` is the lowest
+    probability of a saving in the range. The probability is NaN for dedicated servers, or if it is
     unknown in the whole range. `is_reliable` is false for shared servers that are cheaper at the
     lower limits only.
     """
@@ -107,15 +113,17 @@ class Stretch:
 
 Best: TypeAlias = tuple[Cost, tuple[float, ...], bool]
 """The cheapest option at a demand, its savings over dedicated servers at the lower limits and at
-the estimates, and whether they are reliable."""
+the estimates, and whether the savings are reliable."""
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
-    """Return the proportions to compare: that of the demand, or else one for each shared scenario
-    and one for each model that several servers have.
+    """Return the proportions of models for which the costs are compared.
 
-    The models of a shared scenario use as many dedicated servers each. No proportion occurs twice.
-    Models are in the order of the points, which is that of the configuration.
+    If the study has a demand, its proportion is the only one. Otherwise each shared scenario gives
+    one proportion, and each model on several servers gives one.
+
+    In the proportion of a shared scenario, each model needs equally many dedicated servers. No
+    proportion occurs twice. The models are in the order of the configuration.
     """
     if demand is not None:
         top = demand.levels[-1]
@@ -138,14 +146,19 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """Return the servers of the configuration, without those of grids, which have recommendations
-    of their own."""
+    """Return the servers of the configuration, without servers of a grid.
+
+    The report recommends the settings of a grid separately.
+    """
     return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
-    """Yield the costs of all questions and options at STEPS demands, with the head-room and minimum
-    servers of the demand. Servers without an on-demand price are left out."""
+    """Yield the costs of all questions and options at STEPS demands.
+
+    Each cost includes the head-room and the minimum number of servers that the demand requires.
+    Servers without an on-demand price are left out.
+    """
     points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
     for question in questions(points, demand):
@@ -156,7 +169,7 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
 
 
 def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int) -> Iterator[Cost]:
-    """Yield the costs of one question, from operating points without other models."""
+    """Yield the costs of one question, from operating points that serve no other models."""
     demands = demands_rps(question, points)
     able = {
         option: chosen
@@ -186,17 +199,20 @@ def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int)
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
-    """Return whether all combinations of the servers can be tried; otherwise there are no draws."""
+    """Return whether the combinations of servers are few enough to try all; otherwise there are no
+    draws."""
     hosts = np.array([[model in each.models for each in chosen] for model in question.models])
     return are_few_ways(len(chosen), fewest(hosts, with_each))
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
-    """Return the demands from MIN_RPS or MIN_SERVERS' worth to MAX_SERVERS' worth of servers with
-    one model each.
+    """Return the demands at which costs are compared, in ascending order.
 
-    The capacity of a server for a model is the largest of any type, also beside other models, since
-    not every model has a dedicated peak.
+    The lowest demand is MIN_RPS, or MIN_SERVERS of the capacity of a dedicated server. The highest
+    demand fills MAX_SERVERS servers with one model each.
+
+    The capacity for a model is the largest rate that a server of any type carries, also beside
+    other models. Not every model has a dedicated peak.
     """
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):
@@ -212,7 +228,8 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
 def _chosen(
     question: Question, option: Option, points: Sequence[OperatingPoint]
 ) -> list[OperatingPoint]:
-    """Return operating points that an option may use; empty if a model has none."""
+    """Return the operating points that an option may use; an empty list if a model has no operating
+    point."""
     chosen = [
         each
         for each in points
@@ -231,10 +248,10 @@ def _servers(
     with_each: int,
     is_drawn: bool,
 ) -> Floats:
-    """Return the number of servers of an option for each demand: at the lower limits, at the
-    estimates and, optionally, by joint draws.
+    """Return the number of servers of an option for each demand, shape (2 + draws, demands).
 
-    Shape (2 + draws, demands). Draws are NaN if there are too many combinations to try.
+    The first row uses the lower limits of the capacities, the second row the estimates, and each
+    other row one joint draw. A draw is NaN if there are too many combinations to try.
     """
     models, shares = question.models, np.array(question.shares)
     zeros = np.zeros(DRAWS)
@@ -257,21 +274,24 @@ def _price(chosen: Sequence[OperatingPoint]) -> float:
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
-    """Return the probability of a lower cost at each demand, from joint draws (draws, demands); NaN
-    if unknown."""
+    """Return the probability that the cost is lower, for each demand; NaN if unknown.
+
+    The costs are joint draws, shape (draws, demands).
+    """
     known = np.isfinite(usd) & np.isfinite(other_usd)
     less = (usd < other_usd * (1 - TOLERANCE)).mean(axis=0)
     return np.where(known.all(axis=0), less, np.nan)
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
-    """Yield, by question, ranges of demand with the same cheapest option at the lower limits, as a
-    plan has it.
+    """Yield, for each question, the ranges of demand in which the cheapest option is the same.
 
-    If shared servers cost as much as dedicated ones, dedicated servers are the option, since their
-    tenants do not disturb each other. A saving of shared servers is reliable if it exists at the
-    lower limits, at the estimates and in at least half of the draws, if known. A saving at the
-    lower limits alone may be due to a less certain dedicated peak.
+    The cheapest option is the cheapest at the lower limits of the capacities, as in a plan.
+
+    If shared and dedicated servers cost the same, the function chooses dedicated servers, since
+    their tenants do not disturb each other. A saving of shared servers is reliable if it exists at
+    the lower limits, at the estimates and in at least half of the draws, if the draws are known. A
+    saving at the lower limits alone may be due to a less certain dedicated peak.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         by_demand = sorted(asked, key=lambda cost: cost.total_rps)
@@ -290,14 +310,16 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
 
 
 def _kind(best: Best) -> tuple[Option, bool, bool]:
-    """Return what all demands of a range have in common."""
+    """Return the properties that all demands of one range have in common."""
     cost, _, is_reliable = best
     return cost.option, cost.has_probability, is_reliable
 
 
 def _best(same: Sequence[Cost]) -> Best:
-    """Return the cheapest option at one demand; of shared servers, one with a reliable saving
-    first."""
+    """Return the cheapest option at one demand.
+
+    Among shared servers, an option with a reliable saving comes first.
+    """
     alone = [cost for cost in same if not cost.option.shared]
     if not alone:
         return min(same, key=lambda cost: cost.usd_per_hour), (), True
@@ -310,7 +332,7 @@ def _best(same: Sequence[Cost]) -> Best:
         cost
         for cost in cheaper
         if cost.usd_at_estimates < likely * (1 - TOLERANCE)
-        and not cost.probability_of_saving < 0.5  # NaN: unknown
+        and not cost.probability_of_saving < 0.5  # NaN is an unknown probability
     ]
     best = min(reliable or cheaper or alone, key=lambda cost: cost.usd_per_hour)
     savings = 1 - best.usd_per_hour / sure, 1 - best.usd_at_estimates / likely

@@ -1,4 +1,4 @@
-"""Effects on a fleet if its demand or a price changes."""
+"""Plan fleets again after a change of the demand or of a price."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """The plan for the highest demand after the demand, or the price of `server`, is multiplied by
-    `factor`; and the plan before the change."""
+    """A change of the highest demand or of the price of `server` by `factor`, with the plans before
+    and after the change."""
 
     server: str | None
     factor: float
@@ -26,14 +26,15 @@ class Change:
 
     @property
     def keeps_servers(self) -> bool:
-        """True if the servers and their load lines stay the same."""
+        """True if the change leaves the servers and their load lines the same."""
         return _fleet(self.plan) == _fleet(self.before)
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Return the changes of the shared and of the dedicated plan.
+    """Return the effects of all changes on the shared plan and on the dedicated plan.
 
-    Prices change only if there are several servers; with one server, only the cost would change.
+    The function varies prices only if there are several servers. With one type of server, a new
+    price changes the cost and never the plan.
     """
     for before in plans:
         if demand is None or before.level != demand.levels[-1] or not before.counts:
@@ -56,7 +57,7 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """Return the cheapest plan, and among equally cheap plans the one before the change."""
+    """Return the cheapest plan; among equally cheap plans, return the plan before the change."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(plan, before.counts, demand)

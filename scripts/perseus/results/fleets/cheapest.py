@@ -12,24 +12,25 @@ from scipy import optimize, sparse
 from perseus.peak.stats import Floats
 
 GAP = 1e-4
-"""Share of the cost within which a fleet counts as the cheapest."""
+"""Relative gap of the solver: a fleet counts as the cheapest if no other fleet is cheaper by more
+than this share."""
 TIME_LIMIT_S = 30.0
 HEADROOM_S = 3.0
-"""Time limit for the choice among equally cheap fleets; for a thousand models, more time found
-no better fleet."""
+"""Time limit for the choice among equally cheap fleets, in seconds. For a thousand models, more
+time found no better fleet."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
-"""Tolerance for rounding errors: relative shortfall of a capacity."""
+"""Tolerance for rounding errors: the capacity may be smaller than the demand by this share."""
 
 
 @dataclass(frozen=True)
 class Offers:
-    """The available servers: K kinds, any number of each.
+    """The K kinds of available servers; a fleet may use any number of each kind.
 
-    `rates_rps` (models, K) is the capacity of a server, `usd_per_hour` (K,) its price; `hosts`
-    (models, K) says which servers have the model, and `is_spot` (K,) which servers the cloud may
-    revoke.
+    `rates_rps` (models, K) is the capacity of a server, and `usd_per_hour` (K,) is its price.
+    `hosts` (models, K) is true if the server has the model. `is_spot` (K,) is true if the cloud may
+    revoke the server.
     """
 
     rates_rps: Floats
@@ -38,7 +39,7 @@ class Offers:
 
     @property
     def relative_prices(self) -> Floats:
-        """Prices relative to the highest, since tolerances of the solver are absolute."""
+        """Prices divided by the highest price, since the tolerances of the solver are absolute."""
         return self.usd_per_hour / (self.usd_per_hour.max() or 1.0)
 
     @property
@@ -48,8 +49,11 @@ class Offers:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The demand for each model (models,), the head-room of each server, the least number of
-    servers per model, and the largest share of each demand on spot servers."""
+    """A demand with its conditions.
+
+    The fields are the demand for each model (models,), the head-room of each server, the least
+    number of servers per model, and the largest share of each demand on spot servers.
+    """
 
     demand_rps: Floats
     headroom: float = 0.0
@@ -59,8 +63,11 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Solution:
-    """Number of servers of each column, shape (K,), their cost, the gap within which a cheaper
-    fleet may exist, and the status: "optimal" or the time limit."""
+    """A fleet that the solver found: the number of servers of each kind, shape (K,), and their
+    cost.
+
+    A fleet that is cheaper by at most the gap may exist. The status is "optimal" or the time limit.
+    """
 
     counts: NDArray[np.int64]
     usd_per_hour: float
@@ -69,13 +76,13 @@ class Solution:
 
 
 class NoFleetError(ValueError):
-    """No number of the available servers carries the demand. The message says why."""
+    """Error: no fleet of the available servers carries the demand. The message says why."""
 
 
 def cheapest(
     offers: Offers, wanted: Wanted, gap: float = GAP, time_limit_s: float = TIME_LIMIT_S
 ) -> Solution:
-    """Return the cheapest fleet; models without demand need no server.
+    """Return the cheapest fleet that carries the demand. A model without demand needs no server.
 
     Raises NoFleetError if there is no fleet, or if the solver found none in time.
     """
@@ -99,14 +106,18 @@ def cheapest(
 
 
 def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
-    """Among the fleets that cost no more than `found`, the one with the largest spare capacity
-    relative to the demand; `found` itself if there is none in time."""
+    """Return the fleet with the largest spare capacity among the fleets that cost no more than
+    `found`.
+
+    Spare capacity is relative to the demand. If the solver finds no fleet in time, the result is
+    `found`.
+    """
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
     most = float(prices @ found.counts)
     spare = np.zeros(
         (len(matrix), 1)
-    )  # the last variable is the spare capacity, which each of the first rows must reach
+    )  # the last variable is the spare capacity; each of the first rows must reach it
     spare[:asked] = -1
     least = np.where(np.arange(len(least)) < asked, 0.0, least)
     made = optimize.milp(
@@ -129,20 +140,23 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
 
 
 def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
-    """Return whether these servers meet the demand and its conditions."""
+    """Return whether a fleet with these numbers of servers meets the demand and its conditions."""
     return not _is_short(counts, *_constraints(offers, wanted))
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
-    """Return whether a solution is infeasible after all; the solver may err (scipy issue 24141)."""
+    """Return whether a solution of the solver violates the constraints (a bug: scipy issue
+    24141)."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 
 def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
-    """Return rows with lower bounds: (rows, K) and (rows,)."""
+    """Return the rows of the constraints, shape (rows, K), and their lower bounds, shape
+    (rows,)."""
     asked = wanted.demand_rps > 0
     demand = wanted.demand_rps[asked]
-    # Relative to the demand, so that the solver treats models of 1 and of 10,000 requests/s alike.
+    # The rows are relative to the demand, so that the solver treats models of 1 and of 10,000
+    # requests/s alike.
     carried = (1 - wanted.headroom) * offers.rates_rps[asked] / demand[:, None]
     rows = [carried, offers.hosts[asked].astype(float)]
     least = [np.full(len(demand), 1 - TOLERANCE), np.full(len(demand), float(wanted.min_servers))]

@@ -13,17 +13,23 @@ from perseus.results.fleets.plans import Plan
 from perseus.results.records import Row
 from perseus.results.schema import TOLERANCE, column, holds
 
-if TYPE_CHECKING:  # to make the table takes no more
+if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 FLEET = [
     column("study", TEXT, "", "name of the study"),
-    column("level", TEXT, "", "level of the demand: low, typical, peak, or demand if constant"),
+    column(
+        "level",
+        TEXT,
+        "",
+        "level of the demand: low, typical or peak; or `demand` if the demand is constant",
+    ),
     column(
         "strategy",
         TEXT,
         "",
-        "permitted servers: dedicated, sharing allowed, or one type of server (shared or not)",
+        "strategy, which is the permitted servers: dedicated, sharing allowed, or one type of"
+        " server (shared or not)",
     ),
 ]
 """The first columns of every table of fleets."""
@@ -33,28 +39,29 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "of the price: the solver did not rule out a fleet that is cheaper by this share",
+        "gap of the solver, as a share of the price: a fleet that is cheaper by this share may"
+        " exist",
     ),
     column(
         "status",
         TEXT,
         "",
-        f"how the solver ended: optimal, within the required gap ({GAP:.2%}), or by the time limit;"
-        " empty without a fleet",
+        f"status of the solver: optimal, within the required gap ({GAP:.2%}), or stopped by the"
+        " time limit; empty without a fleet",
         choices=("", *STATUSES),
     ),
 ]
-"""Columns that say how sure it is that a fleet is the cheapest."""
+"""Columns that show how certain it is that a fleet is the cheapest."""
 
 FLEET_OR_REASON = holds(
-    "there is a fleet, or a reason why not",
+    "there is a fleet, or a reason why there is none",
     lambda servers, reason: np.isnan(servers) == (reason != ""),
     null=True,
 )
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Return whether shares add up to 100 %, within their rounding."""
+    """Return whether the rounded shares of a text add up to 100 %."""
     shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
     return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
 
@@ -69,10 +76,10 @@ PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)
 
 
 def fleet(study: str, plan: Plan) -> Row:
-    """Return the columns FLEET."""
+    """Return the values of the columns FLEET for one plan."""
     return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
 
 
 def solved(plan: Plan) -> Row:
-    """Return the columns SOLVED."""
+    """Return the values of the columns SOLVED for one plan."""
     return {"gap": plan.gap, "status": plan.status}

@@ -1,4 +1,4 @@
-"""Servers needed for any demand of two models, dedicated or shared."""
+"""Compute how many servers each combined demand of two models needs, dedicated or shared."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from perseus.results.fleets.servers_needed import MAX_WAYS, ways
 def needed_together(
     rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
 ) -> NDArray[np.float64]:
-    """Return the fewest servers for each pair of demands, shape (second, first); NaN if more than
-    `most`, or if there are too many combinations to try.
+    """Return the least number of servers for each pair of demands, shape (second, first).
 
-    Each server runs at any of the columns of `rates_rps` (2, columns).
+    The number is NaN if it exceeds `most`, or if there are too many combinations to try.
+
+    Each server runs at the rates of one column of `rates_rps`, shape (2, columns).
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)
     for servers, (of_first, of_second) in _reached(rates_rps, most):
-        # Of the combinations that carry the first demand, the one with the largest capacity for the
-        # second.
+        # Among the combinations that carry the first demand, choose the one with the largest
+        # capacity for the second model.
         left = np.searchsorted(of_first, first_rps * (1 - TOLERANCE))
         most_second = np.append(np.maximum.accumulate(of_second[::-1])[::-1], 0.0)[left]
         carries = second_rps[:, None] * (1 - TOLERANCE) <= most_second
@@ -35,7 +36,7 @@ def needed_together(
 def needed_apart(
     alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
 ) -> NDArray[np.float64]:
-    """Return the fewest dedicated servers for each pair of demands."""
+    """Return the least number of dedicated servers for each pair of demands."""
     first, second = (
         np.ceil(rps / alone - TOLERANCE)
         for rps, alone in zip((first_rps, second_rps), alone_rps, strict=True)
@@ -44,8 +45,10 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """Return the numbers of servers and their capacity for both models, (2, ways), ascending by the
-    first model."""
+    """Return the numbers of servers, and their capacities for both models, shape (2, ways).
+
+    The ways to divide the servers are in ascending order of the capacity for the first model.
+    """
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):
         if comb(servers + columns - 1, servers) > MAX_WAYS:

@@ -1,4 +1,4 @@
-"""Operating points: the measured capacity of one server, and its cost."""
+"""Derive operating points from peaks: the measured capacity of one server, and its price."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from perseus.results.repeats import (
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
-"""Plans rest on this quantile of a capacity: the server carries more with a probability of 95 %.
-Plans at the estimates would fail, since the cheapest plan selects servers whose capacity was
-overestimated."""
+"""Quantile of the capacity that plans use as its lower limit: the server carries more with a
+probability of 95 %. A plan at the estimates would fail, since the cheapest plan selects servers
+whose capacity is overestimated."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Rates that a server carries within the SLAs; it also carries lower rates. A model without
-    load is not served there.
+    """Rates that one server carries within the SLAs of all its models.
+
+    The server also carries lower rates. The server does not serve a model without load.
 
     `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
-    estimate, the lower limit for plans, and draws, shape (draws,), which are joint with those of
-    other points. `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are the speeds of
-    the host relative to the dedicated cells, for which the rates are corrected; `limit_changes` are
-    the factors of the dedicated peaks at these speeds.
+    estimate, the lower limit for plans, and draws, shape (draws,). The draws are joint with the
+    draws of other points. `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are the
+    speeds of the host relative to the dedicated cells, and the rates are corrected for them.
+    `limit_changes` are the factors by which these speeds change the dedicated peaks.
     """
 
     peak: RepeatedPeak
@@ -59,7 +60,7 @@ class OperatingPoint:
         return not self.peak.is_dedicated
 
     def leaving(self, headroom: float) -> OperatingPoint:
-        """Return the same point with this share of its capacity left free."""
+        """Return the same point with a head-room: this share of its capacity stays free."""
         used = 1 - headroom
         return replace(
             self,
@@ -72,11 +73,12 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Return the operating points of all peaks with a lower limit, on servers with a price;
-    `prices` are by server.
+    """Return the operating points of all peaks with a lower limit, on servers with a price.
 
-    Rates of shared servers are corrected to the speed of the host in the dedicated cells, so that
-    fleets of both kinds are compared at the same speed.
+    `prices` has the prices of each server.
+
+    The rates of shared servers are corrected to the speed of the host in the dedicated cells. The
+    correction makes shared and dedicated fleets comparable.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(
@@ -109,11 +111,11 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
 
 
 def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
-    """Sum values of tenants with the same model along the first axis."""
+    """Return the sums of the values over tenants with the same model, along the first axis."""
     names = np.array(models)
     return {model: values[names == model].sum(axis=0) for model in dict.fromkeys(models)}
 
 
 def of_models(points: Sequence[OperatingPoint], models: Sequence[str]) -> Iterator[OperatingPoint]:
-    """Yield points with some of these models and no other model."""
+    """Yield the operating points that serve at least one of these models and no other model."""
     return (point for point in points if set(point.models) <= set(models))

@@ -27,15 +27,15 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""Above this number of columns x models, a plan is solved only once, and its cost has no
-interval."""
+"""Largest size of a plan (columns x models) for which the cost has an interval. The solver solves a
+larger plan only once."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """An available server: its operating point, and its price."""
+    """An available server: its operating point and its price."""
 
     point: OperatingPoint
     pricing: str
@@ -49,10 +49,11 @@ class Offer:
 class Plan:
     """A fleet for one level of the demand: `counts` (offers,) of `offers`.
 
-    It is empty if no server is needed, or if there is no fleet; `why_not` then says why.
-    `usd_draws` (draws,) are the costs of the cheapest fleets if the capacities were known to be
-    those of each draw; draw d is joint with draw d of the other strategies. It is empty for large
-    plans. Spot servers carry at most `largest_spot_share` of a model's demand.
+    A plan is empty if no server is needed, or if no fleet carries the demand; `why_not` then says
+    why. `usd_draws` (draws,) has, for each draw of the capacities, the cost of the cheapest fleet
+    if these capacities were known exactly. Draw d is joint with draw d of the other strategies.
+    `usd_draws` is empty for large plans. Spot servers carry at most `largest_spot_share` of a
+    model's demand.
     """
 
     level: DemandLevel
@@ -72,13 +73,13 @@ class Plan:
 
     @cached_property
     def chosen(self) -> list[tuple[int, Offer]]:
-        """The servers of the fleet."""
+        """Servers that the plan uses, each with its number."""
         pairs = zip(self.counts, self.offers, strict=True) if self.counts else ()
         return [(count, offer) for count, offer in pairs if count]
 
     @cached_property
     def by_model(self) -> dict[str, list[tuple[int, Offer]]]:
-        """The servers of the fleet, by model."""
+        """Servers of the fleet that have each model, by model."""
         found: dict[str, list[tuple[int, Offer]]] = {}
         for count, offer in self.chosen:
             for model in offer.point.models:
@@ -111,23 +112,24 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Return the number of servers with a model, without those at the price `without`."""
+        """Return the number of servers with a model, without the servers at the price `without`."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
-        """Return the capacity of the fleet for a model, from lower limits."""
+        """Return the capacity of the fleet for a model in requests/s, from lower limits."""
         return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
-        """Return the share of a model's demand on spot servers."""
+        """Return the share of a model's demand that goes to spot servers."""
         spot = [(n, each) for n, each in self.by_model[model] if each.pricing == SPOT]
         rps = sum(n * self.load_rps(each, model) for n, each in spot)
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """Return the load of each server of an offer for a model.
+        """Return the load of each server of an offer for a model, in requests/s.
 
-        It is in proportion to the capacity, but spot servers together carry at most their share.
+        The load is in proportion to the capacity, but all spot servers together carry at most their
+        largest share.
         """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
@@ -143,8 +145,8 @@ class Plan:
 
     @property
     def probability_enough(self) -> float:
-        """Probability that the servers carry the demand of every model, from joint draws of
-        their capacities."""
+        """Probability that the servers carry the demand for every model, from joint draws of their
+        capacities."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
         enough = [
@@ -156,7 +158,7 @@ class Plan:
 
 
 def plans(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> tuple[Plan, ...]:
-    """Return three strategies for each level of the demand; none without a demand."""
+    """Return the plans of all strategies for each level of the demand; none without a demand."""
     if demand is None:
         return ()
     mine = [each for each in points if each.server in demand.servers]
@@ -180,7 +182,8 @@ def _of_level(
 
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
-    """Return each server at its on-demand price and, with `spot`, at its spot price."""
+    """Return all available servers: each at its on-demand price and, with `spot`, also at its spot
+    price."""
     pricings = ("on_demand", SPOT) if spot else ("on_demand",)
     return [
         Offer(point, pricing)
@@ -198,10 +201,11 @@ def planned(
     *,
     in_full: bool = True,
 ) -> Plan:
-    """Return the cheapest fleet at the lower limits, and among equally cheap fleets the one with
-    the most head-room.
+    """Return the cheapest fleet at the lower limits of the capacities.
 
-    The costs at other capacities are computed only with `in_full`.
+    Among equally cheap fleets, the function chooses the fleet with the most head-room.
+
+    The function computes the costs at drawn capacities only with `in_full`.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
@@ -228,8 +232,7 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """Return the plan with these numbers of its offers, if they carry its demand and cost no
-    more."""
+    """Return the plan with these numbers of servers, if they carry its demand and cost no more."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)
@@ -245,7 +248,7 @@ def _largest_spot_share(demand: FleetDemand) -> float:
 def _programme(
     level: DemandLevel, offers: Sequence[Offer], demand: FleetDemand
 ) -> tuple[Offers, Wanted]:
-    """Return the integer programme with lower limits of the capacities."""
+    """Return the integer programme for a plan, with the lower limits of the capacities."""
     models, most = level.models, _largest_spot_share(demand)
     lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
     asked = np.array([level.rps[name] for name in models])
@@ -253,8 +256,11 @@ def _programme(
 
 
 def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:
-    """Return the cost of the cheapest fleet in USD/h, for RESAMPLES joint draws of the capacities;
-    empty if one of them has no fleet."""
+    """Return the cost of the cheapest fleet in USD/h for each of RESAMPLES joint draws of the
+    capacities.
+
+    The result is empty if no fleet carries the demand in one of the draws.
+    """
     drawn = np.array(
         [
             [each.point.draws_rps.get(name, np.zeros(RESAMPLES))[:RESAMPLES] for each in offers]
@@ -274,7 +280,7 @@ def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
 
 
 def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
-    """Return the text of a load line and its server, and its scenario."""
+    """Return the text of a load line with its server, and the scenario of the load line."""
     return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 

@@ -24,39 +24,44 @@ from perseus.results.fleets.cheapest import (
 )
 
 MAX_TRIED = 40
-"""Largest number of servers for which all ways to divide them are tried."""
+"""Largest number of servers for which the search tries all ways to divide them among operating
+points."""
 
 SOLVE_S = 1.0
-"""Time limit for the least number of servers that has all models."""
+"""Time limit in seconds for finding the least number of servers that together have all models."""
 
 DEMAND_S = 10.0
-"""Time limit for the fewest servers for one demand; ten models take less than a second."""
+"""Time limit in seconds for finding the least number of servers for one demand. Ten models take
+less than a second."""
 
 DEMANDS_S, HURRIED_S = 60.0, 0.5
-"""Time limit for all demands together; afterwards, the time limit for each remaining demand."""
+"""Time limit in seconds for all demands together, and after its end for each remaining demand."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
-"""For each model, the columns that have the model: the same for many questions."""
+"""For each model, the columns that have the model. Many questions have the same columns."""
 
 MAX_WAYS = 20_000
-"""Largest number of ways to divide servers among operating points that are all tried, which is
-faster than an integer programme. Two models with two mixes stay below it for any number of
-servers."""
+"""Largest number of ways to divide servers among operating points for which the search tries all
+ways. Up to this number, trying all ways is faster than an integer programme. Two models with two
+mixes stay below this number for any number of servers."""
 
 AT_A_TIME = 2**15
-"""Ways x rates that are tried at once: 256 KiB, which fits into a core's cache."""
+"""Number of ways x rates in one block: the block takes 256 KiB, which fits into the cache of a
+core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
-    """Return whether all ways to divide this many servers among the columns can be tried."""
+    """Return whether the ways to divide this many servers among the columns are few enough to try
+    all."""
     return comb(servers + columns - 1, servers) <= MAX_WAYS
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
-    """Return the least number of servers that has each model on `with_each` servers; `hosts`
-    (models, columns) says which columns have it.
+    """Return the least number of servers such that each model is on `with_each` servers.
 
-    The search ends after SOLVE_S.
+    `hosts` (models, columns) is true if a server of the column has the model.
+
+    The search stops after SOLVE_S seconds.
     """
     return _fewest(_plain(hosts), with_each)
 
@@ -83,14 +88,15 @@ def _fewest(hosts: Hosts, with_each: int) -> int:
 def needed_apart(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float] | Floats, with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Return the number of dedicated servers for each of the demands, shape (..., demands), at
-    rates of shape (..., models, columns).
+    """Return the number of dedicated servers that each demand needs, shape (..., demands).
 
-    A number above a whole one by rounding errors only is rounded down.
+    The capacities have shape (..., models, columns).
+
+    If a number exceeds a whole number by a rounding error only, the function rounds it down.
     """
     most = rates_rps.max(axis=-1)[
         ..., None, :
-    ]  # several points of a model, for example of several presets
+    ]  # a model may have several points, for example of several presets
     servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
     return np.maximum(servers, with_each).sum(axis=-1).astype(np.int64)
 
@@ -98,13 +104,14 @@ def needed_apart(
 def needed(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Return the number of servers for each of the ascending demands, with each model on
-    `with_each` servers; all servers cost the same.
+    """Return the number of servers that each demand needs; the demands are in ascending order.
 
-    Tries all ways to divide the servers if there are few, and uses integer programmes otherwise.
-    After MAX_TRIED servers, if one server per model is enough, it repeats the number of servers
-    with the highest capacity per server: other combinations of few kinds carry little more. The
-    result is never more than with one model on each server.
+    Each model is on at least `with_each` servers. All servers cost the same.
+
+    The function tries all ways to divide the servers if there are few ways, and otherwise uses
+    integer programmes. Beyond MAX_TRIED servers, if one server per model is enough, the function
+    repeats the group of servers with the highest capacity per server, since other combinations of
+    few kinds carry little more. The result never exceeds the number of servers with one model each.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -116,14 +123,18 @@ def needed_at_each(
     with_each: int = 1,
     certain: int = 1,
 ) -> Floats:
-    """Return the number of servers at several rates, shape (sets, models, columns): (sets,
-    demands).
+    """Return the number of servers for several sets of rates, shape (sets, demands).
 
-    If there are too many ways to divide the servers, all sets but the first `certain` are NaN.
+    The rates have shape (sets, models, columns).
+
+    If there are too many ways to divide the servers, the result is NaN for all sets except the
+    first `certain` sets.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
-    fewer = (reached[:, :, None] < demands).sum(axis=0, dtype=np.int16)  # 4 times as fast as int64
+    fewer = (reached[:, :, None] < demands).sum(
+        axis=0, dtype=np.int16
+    )  # int16 takes 1/4 of the time of int64
     servers = np.where(fewer < len(reached), 1.0 + fewer, np.nan)
     for found, carried, rates in zip(servers[:certain], reached.T, rates_rps, strict=False):
         is_more = np.isnan(found)
@@ -138,10 +149,14 @@ def needed_at_each(
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Return the number of servers beyond the tried ones: repeat the number with the highest
-    capacity per server."""
+    """Return the number of servers for demands beyond the largest tried number of servers.
+
+    The function repeats the group of servers with the highest capacity per server.
+    """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
-    best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equal ones the fewest
+    best = int(
+        np.argmax(of_each >= (1 - TOLERANCE) * of_each.max())
+    )  # on a tie, the fewest servers
     blocks = np.ceil((demands_rps - reached_rps[-1]) / reached_rps[best])
     left = np.searchsorted(reached_rps, demands_rps - blocks * reached_rps[best])
     return (blocks * (best + 1) + 1 + left).astype(np.int64)
@@ -150,9 +165,9 @@ def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int
 def _solved(
     rates_rps: Floats, shares: Floats, demands_rps: Floats, with_each: int
 ) -> NDArray[np.int64]:
-    """Return the same by integer programmes.
+    """Return the number of servers for each demand, found by integer programmes.
 
-    If two demands need the same number, so do all between them.
+    If two demands need the same number of servers, all demands between them need this number too.
     """
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
@@ -187,10 +202,10 @@ def _solved(
 
 
 def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
-    """Return the highest total demand of 0, 1, 2, ... servers at each of the rates, shape (sets,
-    models, columns), up to the largest demand: (numbers, sets).
+    """Return the highest total demand that 0, 1, 2, ... servers carry, shape (numbers, sets).
 
-    There are fewer rows if there are too many ways.
+    The rates have shape (sets, models, columns). The rows end at the largest demand, or earlier if
+    there are too many ways to divide the servers.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -203,11 +218,10 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """Return the highest total demand of this many servers at each of the rates, shape (sets,
-    models, columns): (sets,).
+    """Return the highest total demand that this many servers carry, shape (sets,).
 
-    Tries all ways to divide the servers among the columns. The result is 0 if no way has each model
-    on `with_each` servers.
+    The rates have shape (sets, models, columns). The function tries all ways to divide the servers
+    among the columns. The result is 0 if no way has each model on `with_each` servers.
     """
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
@@ -221,17 +235,21 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
 
 
 def _carried(rates: Floats, tried: Floats) -> Floats:
-    """Return demand carried by each tried way, at rates of shape (..., models, columns): (...,
-    ways)."""
+    """Return the demand that each tried way carries, shape (..., ways).
+
+    The rates have shape (..., models, columns).
+    """
     models = range(rates.shape[-2])
     return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Return which ways may be the best at any of the rates, shape (sets, models, columns).
+    """Return which ways to divide the servers may carry the largest demand in a set of rates.
 
-    The best way at the mean rates sets a lower bound for each set. A way is left out if it does not
-    reach the bound even with the highest rate of each column relative to the bound.
+    The rates have shape (sets, models, columns).
+
+    The best way at the mean rates sets a lower bound for each set. The function leaves out a way
+    that does not reach the bound even with the highest rate of each column relative to the bound.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)
@@ -244,8 +262,10 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
 @lru_cache
 def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
-    """Return ways to divide this many servers that have each model on `with_each` of them, shape
-    (columns, ways)."""
+    """Return the ways to divide this many servers such that each model is on `with_each` servers.
+
+    The result has shape (columns, ways).
+    """
     has = np.array(hosts, dtype=np.int64)
     tried = ways(has.shape[1], servers)
     return tried[(tried @ has.T >= with_each).all(axis=1)].T.astype(float)
@@ -254,8 +274,8 @@ def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
 @lru_cache
 def ways(columns: int, servers: int) -> NDArray[np.int64]:
     """Return all ways to divide this many servers among the columns, shape (ways, columns)."""
-    # A row of servers, with bars between the columns: each way is a choice of the places of the
-    # bars.
+    # Stars and bars: servers stand in a row with bars between the columns, and each way is a choice
+    # of places for the bars.
     places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)
     bars = places.reshape(comb(servers + columns - 1, servers), columns - 1)
     return np.diff(bars, axis=1, prepend=-1, append=servers + columns - 1) - 1

@@ -1,12 +1,12 @@
-"""Tables: each module defines the table of its name.
+"""Tables of a study: each module of this package defines the table of the same name.
 
-Every kind of experiment except the peak has a table of its own name, and may have more; the first
-four tables belong to the peak. Each module has SCHEMA, the columns and rules (`results.schema`);
-DESCRIPTION, a sentence for the data dictionary; and `rows`, which computes the rows from the
-results of a study, or from its predictions for the tables PREDICTIONS. RECORD is the class of the
-records of a kind of experiment that adds keys to the record. Tables with a section of their own in
-the report, such as those of the kinds, also have TITLE, NOTE and SHOWN: the headings, each with its
-column or its three columns (value and interval).
+Every kind of experiment except `peak` has a table of the same name, and may have more tables. The
+first four tables belong to `peak`. Each module has SCHEMA (the columns and rules, see
+`results.schema`), DESCRIPTION (a sentence for the data dictionary), and the function `rows`, which
+computes the rows from the results of a study. For the tables PREDICTIONS, `rows` computes them from
+the predictions. If a kind of experiment adds keys to record.json, the module has the class RECORD.
+If a table has a section of its own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN
+maps each heading to a column, or to three columns (a value and its interval).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.study.experiments import OTHER_KINDS
 
-if TYPE_CHECKING:  # Snakemake needs only the list of tables
+if TYPE_CHECKING:  # Snakemake needs no more than the names of tables
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:  # Snakemake needs only the list of tables
     from perseus.results.study_results import StudyResults
 
 MORE: Final = {"concurrency": ("knees",), "catalogue": ("catalogue_predictions",)}
-"""Further tables of each kind of experiment."""
+"""Additional tables of each kind of experiment."""
 
 OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))
-"""The tables of the other kinds of experiments, in the order in which the report shows them."""
+"""Tables of all kinds of experiments except `peak`, in the order of the report."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
-"""Tables of predictions. A job of its own makes them, since they take long in a large study and
-do not depend on prices."""
+"""Tables of predictions. A separate job makes these tables, since they take long in a large study
+and do not depend on prices."""
 
 TABLES: Final = (
     "peaks",
@@ -66,7 +66,7 @@ def module_of(table: str) -> Any:
 
 
 def make(results: StudyResults) -> dict[str, pa.Table]:
-    """Return all tables by name, without PREDICTIONS."""
+    """Return all tables by name, without the tables PREDICTIONS."""
     return {name: table(name, results) for name in TABLES_OF_RESULTS}
 
 
@@ -76,7 +76,7 @@ def make_predictions(predictions: Predictions) -> dict[str, pa.Table]:
 
 
 def write(made: Mapping[str, pa.Table], folder: Path) -> None:
-    """Write each table as Parquet and as CSV."""
+    """Write each table as a Parquet file and as a CSV file."""
     from perseus.host import parquet
 
     for name, each in made.items():
@@ -84,7 +84,7 @@ def write(made: Mapping[str, pa.Table], folder: Path) -> None:
 
 
 def table(name: str, results: StudyResults | Predictions) -> pa.Table:
-    """Make one table."""
+    """Make one table from its rows."""
     from perseus.host import parquet
 
     module = module_of(name)

@@ -1,4 +1,4 @@
-"""Table `aa`: the same capacity, measured repeatedly on restarted servers."""
+"""Make the table `aa`: the same throughput, measured repeatedly on restarted servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perseus.study.experiments.aa import Run
 
 
 class AaRecord(Record):
-    """Throughputs of the same closed loop in an `aa` cell."""
+    """Record of an `aa` cell: throughputs of the same closed loop on restarted servers."""
 
     kind: ClassVar[str] = "aa"
 
@@ -37,7 +37,7 @@ class AaRecord(Record):
 
     @property
     def noise(self) -> Noise | None:
-        """The noise; None if not all servers were measured."""
+        """Noise of the host; None if not all servers were measured."""
         return noise(self.capacities_rps) if self.outcome == "ok" else None
 
 
@@ -50,7 +50,8 @@ TITLE = "Noise of the host"
 NOTE = (
     "The same closed loop on servers that were restarted (A/A): the differences are the noise of"
     " the host. Deviations are relative to the mean of all servers; 95 % intervals in brackets."
-    " Two single cells that should be equal differ by more than the noise floor in 5 % of pairs."
+    " Chance makes two single cells that should be equal differ by more than the noise floor in 5"
+    " % of pairs."
 )
 SHOWN = {
     "cell": "cell",
@@ -63,31 +64,42 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *CELL,
-        column("concurrency", WHOLE, "requests", "requests in flight of each tenant", least=1),
-        column("restart", WHOLE, "", "server, counted from 1 in the order of their starts",
+        column("concurrency", WHOLE, "requests",
+            "concurrency: requests in flight of each tenant", least=1),
+        column("restart", WHOLE, "",
+            "number of the server, counted from 1 in the order of the starts",
                least=1),
-        column("windows", WHOLE, "windows", "number of its windows that count"),
+        column("windows", WHOLE, "windows", "number of windows of the server that count"),
         column("answered_rps", REAL, "requests/s",
-            "throughput of all tenants together, mean of its windows"),
-        column("low_rps", REAL, "requests/s", "its 95 % interval over the windows, lower end",
+            "throughput of all tenants together, mean over the windows of the server"),
+        column("low_rps", REAL, "requests/s",
+            "lower end of the 95 % interval of the throughput, over the windows of the server",
                least=-inf),
-        column("high_rps", REAL, "requests/s", "upper end"),
-        column("capacity_rps", REAL, "requests/s", "mean of all servers of the cell"),
-        column("between_windows", REAL, "share", "standard deviation between windows of one server,"
-               " of capacity_rps", most=inf),
-        column("windows_low", REAL, "share", "its 95 % interval (chi-squared), lower end",
+        column("high_rps", REAL, "requests/s",
+            "upper end of the 95 % interval of the throughput, over the windows of the server"),
+        column("capacity_rps", REAL, "requests/s", "mean throughput over all servers of the cell"),
+        column("between_windows", REAL, "share",
+            "standard deviation of the throughput between the windows of one server, relative to"
+            " capacity_rps", most=inf),
+        column("windows_low", REAL, "share",
+            "lower end of the 95 % interval of between_windows (chi-squared)",
                most=inf),
-        column("windows_high", REAL, "share", "upper end", most=inf),
-        column("between_restarts", REAL, "share", "standard deviation between the means of servers,"
-               " of capacity_rps", most=inf),
-        column("restarts_low", REAL, "share", "its 95 % interval (chi-squared), lower end",
+        column("windows_high", REAL, "share",
+            "upper end of the 95 % interval of between_windows", most=inf),
+        column("between_restarts", REAL, "share",
+            "standard deviation of the throughput between restarted servers, relative to"
+            " capacity_rps", most=inf),
+        column("restarts_low", REAL, "share",
+            "lower end of the 95 % interval of between_restarts (chi-squared)",
                most=inf),
-        column("restarts_high", REAL, "share", "upper end", most=inf),
-        column("noise_floor", REAL, "share", "difference of two single cells that chance exceeds in"
-               " 5 % of pairs (docs/explanation/noise.md)", most=inf),
+        column("restarts_high", REAL, "share",
+            "upper end of the 95 % interval of between_restarts", most=inf),
+        column("noise_floor", REAL, "share",
+            "noise floor: the relative difference between two equal single cells that chance"
+            " exceeds in 5 % of pairs (docs/explanation/noise.md)", most=inf),
         column("verdict", TEXT, "", "ok, client_limited, disturbed, throttled or failed",
                choices=("ok", "client_limited", "disturbed", "throttled", "failed")),
-        column("reason", TEXT, "", "why the verdict is not ok"),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "restart"),
     holds=[
@@ -96,7 +108,7 @@ SCHEMA = Schema(
         ascending("restarts_low", "between_restarts", "restarts_high"),
     ],
 )  # fmt: skip
-"""Columns that describe all servers are null if the verdict is not ok."""
+"""Schema of the table. Columns that describe all servers are null if the verdict is not ok."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -105,7 +117,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def noise_floors(results: StudyResults) -> dict[str, float]:
-    """Return the noise floor by server; the highest if several cells have one."""
+    """Return the noise floor of each server; if several cells measured one, the highest noise
+    floor."""
     found: dict[str, float] = {}
     for record in results.of_kind(AaRecord):
         if record.noise is not None:

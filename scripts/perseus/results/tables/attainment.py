@@ -1,4 +1,4 @@
-"""Table `attainment`: requests within the SLA over the time of each replay."""
+"""Make the table `attainment`: the requests within the SLA over the time of each replay."""
 
 from __future__ import annotations
 
@@ -26,19 +26,32 @@ SCHEMA = Schema(
             "phase",
             TEXT,
             "",
-            "shared (all tenants together) or alone, with the same arrivals",
+            "phase: shared (all tenants together) or alone; both phases replay the same arrivals",
             choices=PHASES,
         ),
-        column("bin_s", WHOLE, "s", "length of the bin; the last may be cut off"),
-        column("start_s", WHOLE, "s", "start of the bin, since the start of the window"),
-        column("requests", WHOLE, "requests", "requests with an intended send time in the bin"),
+        column(
+            "bin_s", WHOLE, "s", "length of the time bin; the last bin of a window may be shorter"
+        ),
+        column("start_s", WHOLE, "s", "time from the start of the window to the start of the bin"),
+        column(
+            "requests",
+            WHOLE,
+            "requests",
+            "number of requests with an intended send time in the bin",
+        ),
         column(
             "within",
             WHOLE,
             "requests",
-            "of these requests, those answered within the latency of the SLA",
+            "number of requests of the bin with a response within the latency of the SLA",
         ),
-        column("attained", REAL, "share", "within / requests; null without requests"),
+        column(
+            "attained",
+            REAL,
+            "share",
+            "attainment: the column `within` divided by the column `requests`; null without"
+            " requests",
+        ),
     ],
     key=("cell", "tenant", "phase", "bin_s", "start_s"),
     holds=[

@@ -1,4 +1,4 @@
-"""Table `background`: the peak of one tenant beside tenants at fixed rates."""
+"""Make the table `background`: the peak of one tenant beside tenants at fixed rates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from perseus.study.experiments.background import Run
 
 
 class BackgroundRecord(PeakRecord):
-    """The record of a peak beside tenants at fixed rates."""
+    """Record of a search for the peak of one tenant beside tenants at fixed rates."""
 
     kind: ClassVar[str] = "background"
 
@@ -57,34 +57,42 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *CELL,
-        column("load_line", TEXT, "", "name of the load line, as in the table of peaks"),
-        column("searched", TEXT, "", "the tenant that was searched"),
-        column("background_tenants", TEXT, "", "the tenants at a constant rate"),
-        column("background_at", TEXT, "", "their constant rates, as text"),
-        column("background_rps", REAL, "requests/s", "sum of their constant rates"),
-        column("certified_rps", REAL, "requests/s", "rate of the searched tenant at the certified"
-               " point of this repeat"),
-        column("estimate_rps", REAL, "requests/s", "its rate at the estimated limit of this"
-               " repeat"),
-        column("peak_rps", REAL, "requests/s", "its rate at the estimated limit, mean of the"
-               " repeats that found one"),
-        column("peak_low_rps", REAL, "requests/s", f"lower end {CI}"),
-        column("peak_high_rps", REAL, "requests/s", "upper end"),
-        column("dedicated_rps", REAL, "requests/s", "its dedicated peak on the same server"),
-        column("dedicated_low_rps", REAL, "requests/s", f"lower end {CI}"),
-        column("dedicated_high_rps", REAL, "requests/s", "upper end"),
-        column("background_share", REAL, "", "sum of the constant rates, each as a share of its"
-               " tenant's dedicated peak at the host's speed in this cell"
-               " (docs/explanation/sharing-ratio.md)", least=0),
-        column("share", REAL, "", "peak_rps as a share of the dedicated peak, likewise", least=0),
-        column("share_low", REAL, "", f"lower end {CI}", least=0),
-        column("share_high", REAL, "", "upper end", least=0),
-        column("sharing_ratio", REAL, "", "share + background_share: 1 where sharing neither gains"
-               " nor loses", least=0),
-        column("sharing_ratio_low", REAL, "", f"lower end {CI}", least=0),
-        column("sharing_ratio_high", REAL, "", "upper end", least=0),
-        column("verdict", TEXT, "", "of this repeat, as in the table of peaks", choices=Outcome),
-        column("reason", TEXT, "", "why the verdict is not ok"),
+        column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
+        column("searched", TEXT, "", "name of the tenant whose peak the search finds"),
+        column("background_tenants", TEXT, "", "names of the tenants at a constant rate"),
+        column("background_at", TEXT, "", "constant rates of these tenants, as text"),
+        column("background_rps", REAL, "requests/s", "sum of the constant rates"),
+        column("certified_rps", REAL, "requests/s",
+            "certified rate of the searched tenant in this repeat"),
+        column("estimate_rps", REAL, "requests/s",
+            "rate of the searched tenant at the estimated limit of this repeat"),
+        column("peak_rps", REAL, "requests/s",
+            "rate of the searched tenant at the estimated limit, mean over the repeats that found"
+            " a limit"),
+        column("peak_low_rps", REAL, "requests/s", f"peak_rps: lower end {CI}"),
+        column("peak_high_rps", REAL, "requests/s", "peak_rps: upper end of the 95 % interval"),
+        column("dedicated_rps", REAL, "requests/s",
+            "dedicated peak of the searched tenant on the same server"),
+        column("dedicated_low_rps", REAL, "requests/s", f"dedicated_rps: lower end {CI}"),
+        column("dedicated_high_rps", REAL, "requests/s",
+            "dedicated_rps: upper end of the 95 % interval"),
+        column("background_share", REAL, "",
+            "sum of the constant rates, each divided by the dedicated peak of its tenant at the"
+            " speed of the host in this cell (docs/explanation/sharing-ratio.md)", least=0),
+        column("share", REAL, "",
+            "peak_rps divided by the dedicated peak of the searched tenant at the speed of the"
+            " host in this cell", least=0),
+        column("share_low", REAL, "", f"share: lower end {CI}", least=0),
+        column("share_high", REAL, "", "share: upper end of the 95 % interval", least=0),
+        column("sharing_ratio", REAL, "",
+            "sharing ratio: share + background_share; at 1, sharing neither saves nor"
+            " costs", least=0),
+        column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
+        column("sharing_ratio_high", REAL, "",
+            "sharing_ratio: upper end of the 95 % interval", least=0),
+        column("verdict", TEXT, "",
+            "verdict of this repeat, with the same values as in the table peaks", choices=Outcome),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell",),
     holds=[
@@ -100,7 +108,8 @@ SCHEMA = Schema(
         ),
     ],
 )  # fmt: skip
-"""Columns that depend on a peak are null if the peak was not found."""
+"""Schema of the table. Columns that depend on a peak are null if the search did not find the
+peak."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -144,7 +153,7 @@ def _interval(dedicated: RepeatedPeak | None) -> Interval:
 
 
 def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
-    """Return the peak as a share of the dedicated peak, corrected for the speed of the host."""
+    """Return the peak divided by the dedicated peak, corrected for the speed of the host."""
     known = known_peaks(alone)
     if len(known) < len(alone):
         return np.nan

@@ -1,4 +1,4 @@
-"""Table `break_even`: costs of the cheapest whole servers over the demand."""
+"""Make the table `break_even`: the cost of the cheapest whole servers over the demand."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models, demand, server type and whether sharing is allowed. The groups"
-    " are the models of the study's demand, or else the models of each shared scenario, and each"
-    " model that several servers were measured with alone."
+    "One row per group of models, demand, server type and permission to share servers. The models"
+    " of the study's demand are one group. Without a demand, the models of each shared scenario"
+    " are a group, and each model with dedicated peaks on several servers is a group."
 )
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
         column("proportion", TEXT, "",
-            "share of each model in the demand: as in the study's demand, or else such that each"
-            " model needs as many dedicated servers"),
+            "share of each model in the demand: as in the demand of the study, or else such that"
+            " all models need equally many dedicated servers"),
         column("total_rps", REAL, "requests/s",
             "demand for all models together, in requests of one image", null=False),
         column("server", TEXT, "", "type of the servers, as named in the configuration"),
-        column("shared", FLAG, "", "whether servers may be shared"),
+        column("shared", FLAG, "", "true if servers may be shared"),
         column("servers", WHOLE, "servers",
-            "whole servers that carry the demand, at the lower limits of their capacity", least=1),
+            "number of whole servers that carry the demand, at the lower limits of"
+            " their capacity", least=1),
         column("usd_per_hour", REAL, "USD/h",
-            "on-demand price of these servers", null=False),
+            "on-demand price of these servers together", null=False),
         column("usd_at_estimates", REAL, "USD/h",
-            "on-demand price of the servers that are needed at the estimates of the"
-            " capacity", null=False),
+            "on-demand price of all servers that the demand needs at the estimated"
+            " capacities", null=False),
         column("probability_of_saving", REAL, "",
             "probability that shared servers cost less than the cheapest dedicated"
             " servers, by joint draws of the capacities; null if there are no shared"

@@ -1,4 +1,4 @@
-"""Table `catalogue`: costs and accuracies of networks."""
+"""Make the table `catalogue`: the costs and the accuracies of networks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perseus.study.architectures import Weights, best_weights
 
 
 class LimitRecord(BaseModel):
-    """The limit of a server within an SLA."""
+    """Limit of a server within an SLA, in a catalogue cell."""
 
     stated: str
     sla_ms: float
@@ -32,30 +32,32 @@ class LimitRecord(BaseModel):
 
 
 class CatalogueRecord(Record):
-    """The measurement of one network."""
+    """Record of the measurement of one network."""
 
     kind: ClassVar[str] = "catalogue"
 
     in_process_ms: Number = Field(
         description=(
-            "median time of an inference of a request's images in process, ms; null if no backend"
-            " of Perseus can run the network"
+            "median time of an inference with the images of one request in the process of the"
+            " client, without a server, ms; null if no backend of Perseus can run the network"
         )
     )
-    in_process_error: str = Field(description="why the network did not run in process")
+    in_process_error: str = Field(
+        description=("reason why the network did not run in the process of the client")
+    )
     full_rps: Number = Field(
         description=(
-            "throughput of a server that always has requests waiting, requests/s; `full_low_rps`"
-            " and `full_high_rps` are its 95 % interval by batch means"
+            "saturation throughput: that of a server that always has requests waiting, requests/s;"
+            " `full_low_rps` and `full_high_rps` are its 95 % interval by batch means"
         )
     )
     full_low_rps: Number
     full_high_rps: Number
     limits: tuple[LimitRecord, ...] = Field(
         description=(
-            "per SLA: how it is `stated` (times_unloaded or latency), `sla_ms`, the limit by a"
-            " simulated queue with its interval, the rate that passed a window, and why no rate"
-            " passed"
+            "per SLA: the form in which the SLA is `stated` (times_unloaded or latency), `sla_ms`,"
+            " the limit by a simulated queue with its interval, the rate that passed a window, or"
+            " the reason why no rate passed"
         )
     )
 
@@ -96,65 +98,76 @@ SCHEMA = Schema(
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "architecture in torchvision; null for a user's own file"),
-        column("architecture", TEXT, "", "of torchvision; null of a user's own file", null=True),
+        column("architecture", TEXT, "",
+            "architecture in torchvision; null for a user's own file", null=True),
         column("input_px", WHOLE, "pixels",
             "torchvision's most accurate weights of that architecture for"
             " images of that size, to which the accuracy refers; null if"
             " there are none", null=True, least=1),
-        column("weights", TEXT, "", "torchvision's most accurate weights of that architecture for"
-               " images of that size, of which the accuracy is; null without any", null=True),
+        column("weights", TEXT, "",
+            "torchvision's most accurate weights of that architecture for images of that size, to"
+            " which the accuracy refers; null if there are none", null=True),
         column("recipe", TEXT, "",
             "training recipe of these weights, as torchvision states it", null=True),
         column("top1", REAL, "%",
             "accuracy of these weights on ImageNet-1K in fp32, a single crop, as"
             " torchvision publishes it", most=100),
         column("flops", REAL, "",
-            "operations for an image; a multiplication and an addition count as two", least=0),
+            "number of operations for an image; a multiplication and an addition count"
+            " as two", least=0),
         column("traffic_bytes", REAL, "bytes",
-            "bytes that its operators read and write for an image"),
-        column("weight_bytes", REAL, "bytes", "bytes of the weights"),
-        column("operators", WHOLE, "", "nodes of the graph", null=True, least=0),
-        column("runtime", TEXT, "", "what executes the network"),
+            "number of bytes that the operators of the network read and write for an image"),
+        column("weight_bytes", REAL, "bytes", "size of the weights"),
+        column("operators", WHOLE, "",
+            "number of nodes (operators) of the graph of the network", null=True, least=0),
+        column("runtime", TEXT, "", "runtime that executes the network"),
         column("asked_precision", TEXT, "", "numeric precision as configured"),
         PRECISION,
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("relative_error", REAL, "",
-            "relative error of the served answers against the network in fp32"
+            "relative error of the served responses against the network in fp32"
             " (docs/evidence/exports.md)", least=0),
-        column("in_process_ms", REAL, "ms", "median time of a request's inference in process"),
+        column("in_process_ms", REAL, "ms",
+            "median time of the inference for one request in the process of the client, without a"
+            " server"),
         column("in_process_ips", REAL, "images/s",
-            "images per second at that time, one request after another"),
+            "throughput in the process of the client, with one request after another"),
         column("unloaded_ms", REAL, "ms", "median latency of single requests without load"),
         column("full_ips", REAL, "images/s",
-            "throughput of a server that always has requests waiting"),
-        column("full_low_ips", REAL, "images/s", "full_ips: lower end of the 95 % interval by batch"
-               " means"),
-        column("full_high_ips", REAL, "images/s", "full_ips: upper end"),
+            "saturation throughput: images per second of a server that always has requests"
+            " waiting"),
+        column("full_low_ips", REAL, "images/s",
+            "lower end of the 95 % interval of full_ips, by batch means"),
+        column("full_high_ips", REAL, "images/s", "upper end of the 95 % interval of full_ips"),
         column("server_share", REAL, "share",
             "share of the time of an image on a full server that the server adds"
             " to the network: 1 - full_ips / in_process_ips; negative if the host"
             " was faster during the second measurement", least=-np.inf),
         column("sla", TEXT, "",
-            "times_unloaded: a multiple of the latency without load; latency: the SLA of the"
-            " model; empty without limits"),
+            "form of the SLA: times_unloaded (a multiple of the latency without load) or latency"
+            " (the SLA of the model); empty without limits"),
         column("sla_ms", REAL, "ms", "latency of the SLA"),
-        column("limit_rps", REAL, "requests/s", "most likely limit, by a simulated queue"),
-        column("ci_low_rps", REAL, "requests/s", "limit_rps: lower end, by that of the full"
-               " server"),
-        column("ci_high_rps", REAL, "requests/s", "limit_rps: upper end"),
-        column("certified_rps", REAL, "requests/s", "rate that passed a fresh window"),
+        column("limit_rps", REAL, "requests/s",
+            "estimated limit of the server, by a simulated queue"),
+        column("ci_low_rps", REAL, "requests/s",
+            "lower end of the 95 % interval of limit_rps, from the interval of the full server"),
+        column("ci_high_rps", REAL, "requests/s", "upper end of the 95 % interval of limit_rps"),
+        column("certified_rps", REAL, "requests/s",
+            "certified rate: the highest rate that passed a fresh window"),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million images at the limit, by the first pricing of the study"),
-        column("ci_low_usd", REAL, "USD", "usd_per_million_inferences: lower end"),
-        column("ci_high_usd", REAL, "USD", "usd_per_million_inferences: upper end"),
+        column("ci_low_usd", REAL, "USD",
+            "lower end of the 95 % interval of usd_per_million_inferences"),
+        column("ci_high_usd", REAL, "USD",
+            "upper end of the 95 % interval of usd_per_million_inferences"),
         column("on_front", FLAG, "",
-            "whether no other row with this SLA, batch and device is better in cost or"
-            " accuracy and at least as good in the other (Pareto); null without a cost"
-            " or an accuracy", null=True),
+            "true if the network is on the Pareto front: no other row with the same SLA, batch and"
+            " device is better in cost or accuracy and at least as good in the other; null without"
+            " a cost or an accuracy", null=True),
         column("verdict", TEXT, "",
-            "outcome of the cell, as in the table peaks; if the cell is ok: uncertified without a"
-            " certified rate, infeasible without a limit"),
-        column("reason", TEXT, "", "why the verdict is not ok"),
+            "outcome of the cell, with the values of the table peaks; in a cell that is ok, an SLA"
+            " without a certified rate is uncertified, and an SLA without a limit is infeasible"),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "sla"),
     holds=[
@@ -177,7 +190,8 @@ class Network:
 
     @classmethod
     def of(cls, export: Mapping[str, Any]) -> Network:
-        """Make it from the record of the export; unknown properties are empty."""
+        """Return the properties of a network, given the record of its export; unknown properties
+        are empty."""
         name, inputs = export.get("architecture"), export.get("inputs")
         pixels = inputs[0]["dims"][-1] if inputs else None
         return cls(
@@ -188,7 +202,7 @@ class Network:
         )
 
     def row(self) -> Row:
-        """Return its columns."""
+        """Return the values of the columns that describe the network."""
         best = self.weights
         return {
             "architecture": self.architecture,
@@ -266,7 +280,7 @@ def _cost(each: LimitRecord, images: int, usd_per_hour: float | None) -> Row:
 
 
 def _fronts(found: Sequence[Row]) -> Iterator[Row]:
-    """Return the rows with `on_front`, in their order."""
+    """Return the rows with the column `on_front` filled in, in the same order."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(found):
         values = (row["usd_per_million_inferences"], row["top1"])

@@ -1,10 +1,9 @@
-"""Table `catalogue_predictions`: inference times of networks, predicted from operations, bytes and
-operators.
+"""Make the table `catalogue_predictions`: inference times, predicted from the graphs of networks.
 
 The model is: time of an image = a x operations + b x bytes that operators read and write + c x
-operators. The weights a, b and c are not negative, and minimise the relative errors. Each network
-is predicted without itself, and also without its family, so the errors are those for networks that
-were never measured.
+operators. The weights a, b and c are not negative, and minimise the relative errors. The model
+predicts each network from a fit without this network, and also from a fit without its family.
+Therefore the errors apply to networks that were never measured.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from perseus.results.tables import catalogue
 
 FEATURES: Final = ("flops", "traffic_bytes", "operators")
 FEWEST: Final = 6
-"""Least number of networks for a prediction."""
+"""Least number of networks in a fit."""
 
 DESCRIPTION = (
     "One row per network, runtime, precision and batch of a catalogue with enough networks;"
@@ -54,18 +53,19 @@ SCHEMA = Schema(
         column("cell", TEXT, "", "folder of the raw results"),
         column("model", TEXT, "", "name of the model"),
         column("family", TEXT, "",
-            "family of similar networks: the first letters of the architecture's name"),
-        column("runtime", TEXT, "", "what executes the network"),
+            "family of similar networks: the first letters of the name of the architecture"),
+        column("runtime", TEXT, "", "runtime that executes the network"),
         column("precision", TEXT, "", "numeric precision of the computation"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("networks", WHOLE, "",
-            "networks measured with the same settings, itself included", least=1),
-        column("measured_ms", REAL, "ms", "time of an image on a full server", null=False),
+            "number of networks measured with the same settings, this network included", least=1),
+        column("measured_ms", REAL, "ms", "measured time of an image on a full server", null=False),
         column("predicted_ms", REAL, "ms",
             "time of an image on a full server, predicted from all other networks", null=False),
         column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
         column("without_family_ms", REAL, "ms",
-            "predicted from networks of other families; null if there are too few"),
+            "time of an image on a full server, predicted from networks of other families; null if"
+            " there are too few networks"),
         column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
     ],
     key=("cell",),
@@ -85,7 +85,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def family(model: str) -> str:
-    """Return the leading letters of a network's name; wide ResNets are ResNets."""
+    """Return the family of a network: the leading letters of its name. Wide ResNets count as
+    ResNets."""
     match = re.match(r"(?:wide_)?([a-z]+)", model)
     return match[1] if match else model
 
@@ -113,18 +114,22 @@ def _predicted(networks: Sequence[Row]) -> Iterator[Row]:
 
 
 def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
-    """Return the time of network `of`, from a fit to the `known` ones."""
+    """Return the predicted time of the network `of`, from a fit to the `known` networks."""
     return float(work[of] @ fitted(work[known], times_ms[known]))
 
 
 def fitted(work: Floats, times_ms: Floats) -> Floats:
-    """Return the non-negative weights (3,) of the columns of `work` (n, 3) with the least sum of
-    squared relative errors of `times_ms` (n,)."""
+    """Return three non-negative weights that fit the times of n networks with the least sum of
+    squared relative errors.
+
+    `work` has shape (n, 3), with one column per weight. `times_ms` has shape (n,).
+    """
     scale = work.mean(axis=0)
     weights, _ = nnls(work / scale / times_ms[:, None], np.ones(len(times_ms)))
     return np.asarray(weights / scale)
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return the factor, up or down, within which this share of the predictions lies."""
+    """Return the factor within which this share of the predictions lies, above or below the
+    measured time."""
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

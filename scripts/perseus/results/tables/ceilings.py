@@ -1,4 +1,4 @@
-"""Table `ceilings`: ceilings of the client beside each server."""
+"""Make the table `ceilings`: the ceilings of the client beside each server."""
 
 from __future__ import annotations
 
@@ -12,35 +12,44 @@ from perseus.results.records import Ceiling, RequestShape, Row
 from perseus.results.schema import Schema, column, holds
 from perseus.results.study_results import StudyResults
 
-DESCRIPTION = "One row per server and request shape."
+DESCRIPTION = (
+    "One row per server and request shape; the ceiling is the highest rate that the client can"
+    " send on schedule."
+)
 SCHEMA = Schema(
     [
         column("server", TEXT, "",
-            "name of the server in the configuration; for this measurement, a null model ran on"
-            " the server's cores, and the client on the other cores"),
-        column("models", TEXT, "", "models with requests of this shape"),
-        column("inputs", TEXT, "", "sizes of the inputs of an example, such as 3x224x224"),
+            "name of the server in the configuration; for the measurement, a null model (a model"
+            " that does no work) ran on the cores of the server, and the client ran on the other"
+            " cores"),
+        column("models", TEXT, "", "models whose requests have this shape"),
+        column("inputs", TEXT, "", "shape of the inputs of one example, such as 3x224x224"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("request_bytes", WHOLE, "bytes", "input of a request"),
         column("protocol", TEXT, "", "grpc or http", choices=("grpc", "http")),
-        column("shared_memory", FLAG, "", "whether inputs were in system shared memory"),
+        column("shared_memory", FLAG, "",
+            "true if the client passes inputs in system shared memory"),
         column("client_cores", WHOLE, "cores", "cores of the client"),
         column("processes", WHOLE, "", "client processes"),
         column("ceiling_rps", REAL, "requests/s", "highest rate of one tenant, with the arrivals of"
                " the study, at which a window was valid (docs/explanation/load.md)"),
         column("problem", TEXT, "",
-            "why this ceiling is too low and not to be trusted; empty if it can be trusted"),
+            "reason why the ceiling is too low and unreliable; empty for a reliable ceiling"),
         column("first_invalid_rps", REAL, "requests/s",
             "lowest rate above the ceiling at which a window was invalid"),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
-        column("longest_lag_ms", REAL, "ms", "largest allowed send lag: 1 ms, or 2 % of the"
-               " strictest SLA of these models, in steps of 1, 2 and 5; 20 % if the host was busy",
+        column("longest_lag_ms", REAL, "ms",
+            "largest allowed send lag: 1 ms, or 2 % of the strictest SLA of these models, in steps"
+            " of 1, 2 and 5; 20 % of the SLA on a busy host",
                null=False),
         column("client_cpu", REAL, "cores",
             "CPU time of the client at the ceiling, as a share of each core"),
-        column("closed_loop_rps", REAL, "requests/s", "best rate of a closed loop", null=False),
-        column("closed_loop_concurrency", WHOLE, "requests", "requests in flight in that loop"),
-        column("cpu_us_per_request", REAL, "us", "CPU time of the client per request in that loop",
+        column("closed_loop_rps", REAL, "requests/s",
+            "highest throughput of a closed loop", null=False),
+        column("closed_loop_concurrency", WHOLE, "requests",
+            "concurrency (requests in flight) of the closed loop with the highest throughput"),
+        column("cpu_us_per_request", REAL, "us",
+            "CPU time of the client per request in the closed loop with the highest throughput",
                null=False),
     ],
     key=("server", "models", "request_batch_size"),

@@ -1,4 +1,4 @@
-"""Table `concurrency`: closed loops, without a verdict on an SLA."""
+"""Make the table `concurrency`: results of closed loops, without a verdict on an SLA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from perseus.results.study_results import StudyResults
 
 
 class Level(BaseModel):
-    """Throughput of one tenant with `concurrency` requests of each tenant in flight."""
+    """Throughput of one tenant in a closed loop with `concurrency` requests of each tenant in
+    flight."""
 
     concurrency: int
     tenant: str
@@ -27,19 +28,20 @@ class Level(BaseModel):
 
 
 class ConcurrencyRecord(Record):
-    """The levels of a sweep of concurrencies."""
+    """Record of a sweep: closed loops at several concurrencies."""
 
     kind: ClassVar[str] = "concurrency"
 
     levels: tuple[Level, ...] = Field(
-        description="per level and tenant, the throughput with its interval, requests/s"
+        description="per concurrency and tenant, the throughput with its interval, requests/s"
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Return total throughput by the total number of requests in flight, ascending.
+        """Return the total throughput by the total number of requests in flight, in ascending
+        order.
 
-        Levels are left out if the client or the host may have been the limit, or if nothing was
-        answered.
+        A level is left out if the client or the host may have been the limit, or if there was no
+        response.
         """
         rows = [row for row in self.windows() if row["window_verdict"] == Verdict.INVALID]
         invalid = {int(row["scale"]) for row in rows}
@@ -74,29 +76,35 @@ SCHEMA = Schema(
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
-        column("concurrency", WHOLE, "requests", "requests in flight of each tenant", least=1),
+        column("concurrency", WHOLE, "requests",
+            "concurrency: requests in flight of each tenant", least=1),
         column("answered_rps", REAL, "requests/s", "throughput", null=False),
-        column("low_rps", REAL, "requests/s", "its 95 % interval by batch means, lower end",
+        column("low_rps", REAL, "requests/s",
+            "lower end of the 95 % interval of the throughput, by batch means",
                least=-inf),
-        column("high_rps", REAL, "requests/s", "upper end"),
-        column("requests", WHOLE, "requests", "requests that count"),
-        column("effective_requests", REAL, "requests", "number of independent requests with the"
-               " same evidence (docs/explanation/verdict.md)"),
+        column("high_rps", REAL, "requests/s", "upper end of the 95 % interval of the throughput"),
+        column("requests", WHOLE, "requests", "number of requests that count"),
+        column("effective_requests", REAL, "requests",
+            "effective number of requests: the number of independent requests that would carry the"
+            " same evidence (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches", "number of batches of the batch-means intervals"),
-        column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
-               " were not sent"),
+        column("errors", WHOLE, "requests",
+            "number of requests that failed, timed out, were refused or were not sent"),
         column("p50_ms", REAL, "ms", "median latency from the actual send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column above"),
-        column("p95_high_ms", REAL, "ms", "upper end of that interval; infinite if the requests"
-                                          " do not bound it"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of p95_ms"),
+        column("p95_high_ms", REAL, "ms",
+            "upper end of the 95 % interval of p95_ms; infinite if too few requests bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
-        column("queue_ms", REAL, "ms", "mean time in the server's queue"),
-        column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
-        column("client_ms", REAL, "ms", "rest of the mean latency: network and client"),
-        column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
+        column("queue_ms", REAL, "ms", "mean queue time in the server"),
+        column("compute_ms", REAL, "ms",
+            "mean service time in the server: input, network and output"),
+        column("client_ms", REAL, "ms",
+            "rest of the mean latency: transfer over the network, and the client"),
+        column("client_cpu", REAL, "cores",
+            "utilisation of the client: its CPU time divided by the wall time"),
         column("valid", FLAG, "",
-            "whether the server was the limit, and not the client or the host"),
+            "true if the server was the limit, and not the client or the host"),
         column("reason", TEXT, "", "why not"),
     ],
     key=("cell", "tenant", "concurrency"),

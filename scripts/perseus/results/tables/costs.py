@@ -1,4 +1,5 @@
-"""Table `costs`: cost of inferences (docs/explanation/sharing-ratio.md)."""
+"""Make the table `costs`: the cost of inferences on each load line
+(docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
@@ -23,26 +24,26 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
 
-DESCRIPTION = "One row per load line and pricing; none for servers without a price."
+DESCRIPTION = "One row per load line and pricing; no row for servers without a price."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("runtime", TEXT, "", "what executes the networks"),
+        column("runtime", TEXT, "", "runtime that executes the networks"),
         PRECISION,
         column("cores", WHOLE, "cores", "cores of the server", least=1),
-        column("instance", TEXT, "", "cloud instance that the server stands for"),
+        column("instance", TEXT, "", "cloud instance whose price the server has"),
         column("vcpus", REAL, "vCPUs",
             "memory of the instance; null if the price list does not state it"),
         column("accelerator", TEXT, "",
-            "accelerators with a price of their own; empty if there are none"),
+            "accelerators with a separate price; empty without accelerators"),
         column("share", REAL, "",
             "share of the instance, and of its price, that belongs to the"
             " server; above 1 for servers of a grid with more cores than the"
             " instance", null=False, least=0),
         column("region", TEXT, "", "region of the price"),
         column("zone", TEXT, "",
-            "availability zone of the price, the cheapest one if none was configured; empty if"
-            " the list has no zones"),
+            "availability zone of the price: the configured zone, or else the cheapest zone; empty"
+            " if the price list has no zones"),
         column("pricing", TEXT, "", "on_demand, spot or committed",
                choices=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h", "price of the server: its share of the instance and"
@@ -51,21 +52,25 @@ SCHEMA = Schema(
             "cost of a million inferences at the estimated limit, in the proportion of the mix"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
-        column("usd_per_million_certified", REAL, "USD", "the same at the certified rate"),
+        column("usd_per_million_certified", REAL, "USD",
+            "cost of a million inferences at the certified rate, in the proportion of the mix"),
         column("dedicated_usd_per_million", REAL, "USD",
-            "cost of the same million inferences on dedicated servers (fractions of servers"
-            " allowed)"),
+            "cost of the same million inferences on dedicated servers; the cost allows fractions"
+            " of servers"),
         column("joules_per_inference", REAL, "J",
-            "energy of an inference at the certified rate, mean of the repeats, by the counters"
-            " of the hardware in energy_of (whole GPU boards, whole processors and their memory,"
-            " idle power and the client's cores included); null without counters"),
+            "energy of one inference at the certified rate, mean over the repeats, by the counters"
+            " of the hardware in energy_of; the counters cover whole GPU boards and whole"
+            " processors with their memory, so idle power and the cores of the client are"
+            " included; null without counters"),
         column("energy_of", TEXT, "",
-            "GPUs, processors and memory, or both; empty without counters"),
+            "hardware whose energy was measured: GPUs, processors and memory, or both; empty"
+            " without counters"),
         column("electricity_usd_per_million", REAL, "USD",
-            "cost of that energy for a million inferences at costs.usd_per_kwh; the price of a"
-            " cloud server includes it; null without energy or costs.usd_per_kwh"),
+            "cost of the energy for a million inferences at costs.usd_per_kwh; the price of a"
+            " cloud server already includes this cost; null without energy or costs.usd_per_kwh"),
         *PRICED,
-        column("price_doubts", TEXT, "", "why the price may be wrong; empty without doubts"),
+        column("price_doubts", TEXT, "",
+            "doubts: reasons why the price may be wrong; empty without doubts"),
     ],
     key=("scenario", "load_line", "pricing"),
     holds=[*REPEATS, ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd")],
@@ -79,7 +84,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[Row]:
-    """Yield the rows of a load line at one price of its server."""
+    """Yield the rows of the table for one load line, at one price of its server."""
     ratio = results.sharing_ratio(peak).value
     images = peak.images_per_request
     rate = peak.total(images).interval()

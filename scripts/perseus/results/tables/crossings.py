@@ -1,4 +1,4 @@
-"""Table `crossings`: the cheapest servers for each range of demand."""
+"""Make the table `crossings`: the cheapest servers for each range of demand."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models as in break_even, and range of the demand in which one kind of"
-    " server is the cheapest, and in which the probability of a saving is known everywhere or"
-    " nowhere."
+    "One row per group of models and range of the demand. In one range, the same kind of servers"
+    " is the cheapest, and the probability of a saving is known everywhere or nowhere. The groups"
+    " are the same as in the table break_even."
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
@@ -53,25 +53,30 @@ SCHEMA = Schema(
                null=False),
         column("to_rps", REAL, "requests/s", "highest demand of the range",
                null=False),
-        column("cheapest", TEXT, "", "the cheapest servers in the range"),
+        column("cheapest", TEXT, "", "cheapest servers in the range"),
         column("server", TEXT, "", "their type"),
-        column("shared", FLAG, "", "whether some are shared"),
+        column("shared", FLAG, "", "true if some of the cheapest servers are shared"),
         column("reliable", FLAG, "",
-            "whether shared servers are also cheaper at the estimates and in at least half of the"
-            " random draws, if known; true for dedicated servers"),
-        column("from_servers", WHOLE, "servers", "servers at the lowest demand", least=1),
-        column("to_servers", WHOLE, "servers", "servers at the highest demand", least=1),
+            "true if the saving is reliable: shared servers are also cheaper at the estimated"
+            " capacities and in at least half of the random draws, if known; true for dedicated"
+            " servers"),
+        column("from_servers", WHOLE, "servers",
+            "number of servers at the lowest demand of the range", least=1),
+        column("to_servers", WHOLE, "servers",
+            "number of servers at the highest demand of the range", least=1),
         column("from_usd_per_month", REAL, "USD",
-            "on-demand price of the servers at the lowest demand for"
-            f" {HOURS_PER_MONTH} hours", null=False),
-        column("to_usd_per_month", REAL, "USD", "the same at the highest demand", null=False),
+            f"on-demand price for {HOURS_PER_MONTH} hours of the servers at the lowest demand of"
+            " the range", null=False),
+        column("to_usd_per_month", REAL, "USD",
+            "on-demand price for a month of the servers at the highest demand of the"
+            " range", null=False),
         column("least_saving", REAL, "share",
-            "least saving over the cheapest dedicated servers in the range; null"
-            " without dedicated servers", least=-inf),
+            "least saving in the range relative to the cheapest dedicated servers; null without"
+            " dedicated servers", least=-inf),
         column("most_saving", REAL, "share", "largest saving, likewise", least=-inf),
         column("probability_of_saving", REAL, "",
-            "lowest probability in the range that shared servers cost less, as"
-            " in break_even; null if unknown", least=0, most=1),
+            "lowest probability in the range that shared servers cost less, as in the table"
+            " break_even; null if unknown", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
@@ -80,11 +85,11 @@ SCHEMA = Schema(
         ascending("from_servers", "to_servers"),
         ascending("least_saving", "most_saving"),
         holds(
-            "shared servers save something",
+            "shared servers have a saving above 0",
             lambda shared, most_saving: ~(shared & (most_saving <= 0)),
         ),
         holds(
-            "a reliable saving is one at the lower limits and at the estimates",
+            "a reliable saving exists at the lower limits and at the estimates",
             lambda shared, reliable, least_saving: ~(shared & reliable & (least_saving <= 0)),
         ),
         holds(
@@ -93,7 +98,9 @@ SCHEMA = Schema(
                 ~(shared & reliable & (probability_of_saving < 0.5))
             ),
         ),
-        holds("dedicated servers are reliable", lambda shared, reliable: shared | reliable),
+        holds(
+            "rows with dedicated servers count as"
+            " reliable", lambda shared, reliable: shared | reliable),
     ],
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Table `fleet_changes`: fleets after a change of the demand or of a price."""
+"""Make the table `fleet_changes`: the fleets after a change of the demand or of a price."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("change", TEXT, "",
-            "what changes: the demand for every model, or the price of a server"),
-        column("factor", REAL, "", "factor of the change", null=False, least=0),
-        column("reason", TEXT, "", "why there is no fleet after the change; empty if there is one"),
-        column("servers", WHOLE, "servers", "whole servers to buy", null=True),
-        column("fleet", TEXT, "", "number of servers at each load line"),
+            "kind of change: of the demand for every model, or of the price of a server"),
+        column("factor", REAL, "",
+            "factor by which the demand or the price changes", null=False, least=0),
+        column("reason", TEXT, "",
+            "reason why there is no fleet after the change; empty with a fleet"),
+        column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
+        column("fleet", TEXT, "", "number of servers that run at each load line"),
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
         column("cost_ratio", REAL, "", "usd_per_month / usd_per_month without the change", least=0),
-        column("keeps_servers", FLAG, "", "whether the servers are the same as without the"
-                                          " change"),
+        column("keeps_servers", FLAG, "", "true if the servers are the same as without the change"),
         *SOLVED,
     ],
     key=("level", "strategy", "change"),

@@ -1,4 +1,4 @@
-"""Table `fleet_models`: capacity and attainment of each fleet for each model."""
+"""Make the table `fleet_models`: the capacity and the attainment of each fleet for each model."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ SCHEMA = Schema(
             "lower limit of the fleet's capacity for the model, head-room included", null=False),
         column("servers", WHOLE, "servers", "number of servers that have the model", least=1),
         column("servers_on_demand", WHOLE, "servers",
-            "number of these servers that remain without all spot servers"),
+            "number of servers that have the model and remain after the cloud revokes all spot"
+            " servers"),
         column("sla_share", REAL, "share",
-            "share of the model's requests that must be within sla_ms",
+            "percentile of the SLA: the share of the requests of the model that must have a"
+            " latency within sla_ms",
                null=False),
         column("sla_ms", REAL, "ms", "latency of the SLA", null=False),
         column("attained", REAL, "share",
-            "share of the model's requests within sla_ms in a simulated queue"
+            "attainment: the share of the requests of the model within sla_ms in a simulated queue"
             " (docs/explanation/fleets.md)"),
     ],
     key=("level", "strategy", "model"),

@@ -1,4 +1,4 @@
-"""Table `fleet_servers`: the servers of each fleet, with their load lines and loads."""
+"""Make the table `fleet_servers`: the servers of each fleet, with their load lines and loads."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *FLEET,
-        column("servers", WHOLE, "servers", "number of such servers", least=1),
+        column("servers", WHOLE, "servers", "number of servers of this kind in the fleet", least=1),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("instance", TEXT, "", "cloud instance of the server's price"),
         column("region", TEXT, "", "region of the price"),
         column("pricing", TEXT, "", "on_demand or spot", choices=("on_demand", "spot")),
         column("usd_per_hour", REAL, "USD/h", "price of one server", null=False),
         *PRICED,
-        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
-        column("load_line", TEXT, "", "name of the load line that gives the server's capacity"),
+        column("scenario", TEXT, "",
+            "scenario: the server and the tenants that share one Triton model repository"),
+        column("load_line", TEXT, "",
+            "name of the load line at which the capacity of the server was measured"),
         column("mix", TEXT, "", "text of the load line"),
         column("requests", TEXT, "requests/s", "rate of each model on each of these servers"),
         column("load", REAL, "share",
-            "load as a share of the lower limit of the capacity, the largest of the"
-            " server's models", null=False),
+            "load divided by the lower limit of the capacity, for the model of the server with the"
+            " largest ratio", null=False),
     ],
 )  # fmt: skip
 

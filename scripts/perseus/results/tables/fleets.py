@@ -1,4 +1,5 @@
-"""Table `fleets`: the cheapest servers for the demand, dedicated, shared, and of one type."""
+"""Make the table `fleets`: the cheapest servers for the demand, dedicated, shared, and of one
+type."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from perseus.results.schema import TOLERANCE, Schema, ascending, close, column, 
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.startup import StartupRecord
 
-if TYPE_CHECKING:  # to make the table takes no more
+if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 DESCRIPTION = "One row per level of the demand and strategy; empty without a demand."
@@ -52,7 +53,8 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return whether the fleet costs no more, within the gap of the solver."""
+    """Return whether a fleet with sharing costs no more than dedicated servers, within the gap of
+    the solver."""
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
     return (strategy != SHARING) | dedicated.isna() | is_cheap
@@ -63,39 +65,47 @@ SCHEMA = Schema(
         *FLEET,
         column("demand", TEXT, "requests/s", "demand for each model, in requests of one image"),
         column("of_servers", TEXT, "", "servers that the fleet may use"),
-        column("reason", TEXT, "", "why there is no fleet; empty if there is one"),
-        column("servers", WHOLE, "servers", "whole servers to buy", null=True),
-        column("fleet", TEXT, "", "number of servers at each load line"),
+        column("reason", TEXT, "", "reason why there is no fleet; empty with a fleet"),
+        column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
+        column("fleet", TEXT, "", "number of servers that run at each load line"),
         column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
         column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD",
-            "price for a month of the cheapest fleet if the capacities were known exactly: lower"
-            " end of the 95 % interval, by joint draws; null for large plans"),
-        column("usd_if_known_high", REAL, "USD", "its upper end"),
+            "lower end of a 95 % interval by joint draws: the price per month of the cheapest"
+            " fleet if the capacities were known exactly; null for large plans"),
+        column("usd_if_known_high", REAL, "USD",
+            "upper end of a 95 % interval by joint draws: the price per month of the cheapest"
+            " fleet if the capacities were known exactly"),
         column("saving", REAL, "share",
-            "1 - usd_per_hour / usd_per_hour of dedicated servers", least=-inf),
+            "saving of the fleet: 1 - usd_per_hour / usd_per_hour of dedicated"
+            " servers", least=-inf),
         column("saving_if_known_low", REAL, "share",
-            "saving if the capacities were known exactly: lower end of the 95 %"
-            " interval, by joint draws", least=-inf),
-        column("saving_if_known_high", REAL, "share", "its upper end", least=-inf),
+            "lower end of a 95 % interval by joint draws: the saving if the capacities were known"
+            " exactly", least=-inf),
+        column("saving_if_known_high", REAL, "share",
+            "upper end of a 95 % interval by joint draws: the saving if the capacities were known"
+            " exactly", least=-inf),
         column("probability_of_saving", REAL, "",
-            "share of the draws in which the saving is above 0",
+            "probability of a saving: the share of the joint draws in which the saving is above 0",
                least=0, most=1),
         column("probability_enough", REAL, "",
-            "probability that these servers carry the demand of every model, by"
-            " joint draws", least=0, most=1),
+            "probability that the fleet carries the demand for every model, by joint draws of the"
+            " capacities", least=0, most=1),
         column("attained", REAL, "share",
-            "share of requests within the SLA in a simulated queue, of the model with the lowest"
-            " share; null if the service times of a server are unknown"),
+            "attainment of the model with the lowest attainment: its share of requests within the"
+            " SLA, in a simulated queue; null if the service times of a server are unknown"),
         *SOLVED,
-        column("on_spot", REAL, "share", "share of the demand on servers at the spot price"),
+        column("on_spot", REAL, "share",
+            "share of the demand that goes to servers at the spot price"),
         column("lost_to_revocations", REAL, "share",
-            "share of the demand that is lost until a revoked server is replaced: on_spot x rs,"
-            " for r revocations per hour of running and a measured start of s hours, without the"
-            " boot of a new machine; null without an experiment startup"),
+            "share of the demand that is lost while revoked servers are replaced: on_spot x rs,"
+            " where r is the number of revocations per hour of running and s is the measured"
+            " start time in hours, without the boot of a new machine; null without an experiment"
+            " startup"),
         column("usd_per_month_expected", REAL, "USD",
-            "usd_per_month with 1 + rs as many servers at the spot price, since servers are paid"
-            " while they start; null without an experiment startup"),
+            "usd_per_month with 1 + rs times as many spot servers (r and s as in the column"
+            " above), since the cloud also charges for servers that start; null without an"
+            " experiment startup"),
     ],
     key=("level", "strategy"),
     holds=[
@@ -109,7 +119,7 @@ SCHEMA = Schema(
         ascending("usd_if_known_low", "usd_if_known_high"),
         ascending("usd_per_month", "usd_per_month_expected"),
         ascending("saving_if_known_low", "saving_if_known_high"),
-        holds("sharing allowed costs no more than dedicated servers", _is_no_dearer),
+        holds("a fleet with sharing allowed costs no more than dedicated servers", _is_no_dearer),
     ],
 )  # fmt: skip
 
@@ -160,9 +170,9 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
-    """Return the columns of the loss through revocations.
+    """Return the values of the columns about the demand that revocations of spot servers lose.
 
-    If a model's share is on several servers, the slowest start counts.
+    If several servers carry the demand of a model, the slowest start counts.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
@@ -175,10 +185,9 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
         }
     starts_s = _starts_s(results)
     hours = [starts_s.get(offer.point.server, np.nan) / 3600 for _, offer in used]
-    starts = spot.revocations_per_hour * np.array(hours)  # NaN if a start time is unknown
-    starting = starts / (
-        1 + starts
-    )  # share of the time that a server starts: it runs for 1 / r hours, then starts for s hours
+    starts = spot.revocations_per_hour * np.array(hours)  # an unknown start time is NaN
+    # share of time spent on starts: a server runs for 1 / r hours and then starts for s hours
+    starting = starts / (1 + starts)
     usd_per_hour = np.array([count * offer.usd_per_hour for count, offer in used])
     total = sum(plan.level.rps.values())
     on_spot = sum(plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models)
@@ -191,8 +200,10 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
-    """Return the mean time from the start to all models ready, by server; that of the slowest
-    scenario."""
+    """Return the mean start time in s of each server, until all models are ready.
+
+    The slowest scenario of a server counts.
+    """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):
         if not record.starts:

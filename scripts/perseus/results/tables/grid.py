@@ -1,4 +1,4 @@
-"""Table `grid`: the settings of each grid side by side."""
+"""Make the table `grid`: the settings of each grid side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.study.setting import Setting, text
 
-if TYPE_CHECKING:  # to make the table takes no more
+if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 DESCRIPTION = (
@@ -62,69 +62,78 @@ GRID = [
     column("grid", TEXT, "", "name of the scenario with the grid in the configuration"),
     column("mix", TEXT, "", "text of the load line, or the tenant alone, as in the configuration"),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
-    column("preset", TEXT, "", "how much evidence was collected"),
+    column("preset", TEXT, "", "preset: how much evidence the study collects"),
 ]
 """The first columns of every table of grids."""
 
 SCHEMA = Schema(
     [
         *GRID,
-        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("scenario", TEXT, "",
+            "scenario: the server and the tenants that share one Triton model repository"),
         column("server", TEXT, "",
-            "name of the server, with its settings other than those of the grid"),
-        column("setting", TEXT, "", "the setting as text"),
+            "name of the server, with settings that are not part of the grid"),
+        column("setting", TEXT, "", "setting of the grid as text"),
         column("runtime", TEXT, "",
-            "varied runtime; null, like the next seven columns, if the grid does not"
-            " vary it", null=True),
-        column("cores", WHOLE, "cores", "varied cores of the server", null=True, least=1),
-        column("precision", TEXT, "", "varied numeric precision of the network", null=True),
+            "runtime in this setting; this column and the next seven columns are null if the grid"
+            " does not vary the quantity", null=True),
+        column("cores", WHOLE, "cores", "cores of the server in this setting", null=True, least=1),
+        column("precision", TEXT, "",
+            "numeric precision of the network in this setting", null=True),
         column("instances", WHOLE, "",
-            "varied number of instances of the network", null=True, least=1),
-        column("max_batch_size", WHOLE, "images", "varied largest batch", null=True, least=1),
-        column("max_queue_delay_us", TEXT, "us", "varied delay of dynamic batching, or none",
+            "number of instances of the network in this setting", null=True, least=1),
+        column("max_batch_size", WHOLE, "images",
+            "largest batch in this setting", null=True, least=1),
+        column("max_queue_delay_us", TEXT, "us",
+            "delay of dynamic batching in this setting, or none",
                null=True),
-        column("preferred_batch_sizes", TEXT, "images", "varied batches that are sent at once",
+        column("preferred_batch_sizes", TEXT, "images",
+            "size of the batches that the client sends, in this setting",
                null=True),
-        column("intra_op_threads", WHOLE, "", "varied threads of one inference",
+        column("intra_op_threads", WHOLE, "", "number of threads of one inference in this setting",
                null=True, least=1),
         column("rank", WHOLE, "",
-            "rank by cost, 1 is the cheapest; null if the setting cannot be recommended",
+            "rank by cost: 1 is the cheapest setting; null if the setting cannot be recommended",
                null=True, least=1),
         column("excluded", TEXT, "",
-            "why the setting cannot be recommended: left out, without a certified rate, or beyond"
-            " a bound; empty if it can"),
+            "reason why the setting cannot be recommended: left out, without a certified rate, or"
+            " beyond a bound; empty for a setting that can be recommended"),
         column("verdict", TEXT, "",
-            "as in the table peaks; left_out if the setting was not measured",
+            "verdict, with the values of the table peaks, or left_out if the setting was not"
+            " measured",
                choices=(*Outcome, "left_out")),
         column("repeats", WHOLE, "", "repeats measured", null=True, least=1),
-        column("estimate_rps", REAL, "requests/s", "most likely limit, all tenants together"),
+        column("estimate_rps", REAL, "requests/s", "estimated limit, all tenants together"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
                " in every repeat"),
-        column("p95_ms", REAL, "ms", "95th percentile of the latency at the certified rate, the"
-               " highest of all tenants and repeats"),
+        column("p95_ms", REAL, "ms",
+            "95th percentile of the latency at the certified rate: the highest value of all"
+            " tenants and repeats"),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million inferences at the estimated limit, by the first pricing of the"
-            " study; in mixes a request of each tenant counts by its cost alone with the first"
-            " setting (docs/explanation/grids.md)"),
+            " study; in a mix, the dedicated cost with the first setting is the weight of a"
+            " request of each tenant (docs/explanation/grids.md)"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
         column("cost_ratio", REAL, "",
             "cost of the setting / cost of the cheapest setting", least=0),
-        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws",
+        column("ratio_low", REAL, "",
+            "lower end of the 95 % interval of cost_ratio, from joint draws",
                least=0),
-        column("ratio_high", REAL, "", "cost_ratio: upper end", least=0),
+        column("ratio_high", REAL, "", "upper end of the 95 % interval of cost_ratio", least=0),
         column("probability_cheapest", REAL, "",
-            "share of the joint draws in which it is the cheapest; null if a"
+            "probability that the setting is the cheapest: its share of the joint draws; null if a"
             " cost has no bound", least=0, most=1),
         column("on_front", FLAG, "",
-            "whether no other setting is better in cost, p95_ms and throughput at once"
-            " (Pareto); null if the setting cannot be recommended", null=True),
+            "true if the setting is on the Pareto front: no other setting is better in cost,"
+            " p95_ms and throughput at once; null if the setting cannot be recommended", null=True),
         column("relative_error", REAL, "",
-            "loss of accuracy: relative error of the served answers against the network"
-            " in fp32, the largest of all tenants and repeats", least=0),
-        column("joules_per_inference", REAL, "J", "as in the table costs; null without counters"),
+            "relative error of the served responses against the network in fp32, which indicates"
+            " the loss of accuracy: the largest error of all tenants and repeats", least=0),
+        column("joules_per_inference", REAL, "J",
+            "energy of one inference, as in the table costs; null without counters"),
     ],
     key=("grid", "mix", "load_line", "scenario"),
     holds=[
@@ -140,7 +149,7 @@ TEXTS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")
 
 
 def grid(study: str, of: GridComparison) -> Row:
-    """Return the columns GRID."""
+    """Return the values of the columns GRID for one comparison."""
     return {
         "study": study,
         "grid": of.question.grid,

@@ -1,4 +1,4 @@
-"""Table `knees`: the knee of each sweep of concurrencies."""
+"""Make the table `knees`: the knee of each sweep of concurrencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 
-DESCRIPTION = "One row per cell of closed loops, all tenants together; empty if there is none."
+DESCRIPTION = (
+    "One row per cell with closed loops, for all tenants together; empty without closed loops."
+)
 TITLE = "Knees of closed loops"
 NOTE = (
     "Fitted to the throughput of all tenants together over their requests in flight. At the knee,"
@@ -35,47 +37,55 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *CELL,
-        column("levels", WHOLE, "", "levels at which the server was the limit"),
+        column("levels", WHOLE, "", "number of concurrencies at which the server was the limit"),
         column("law", TEXT, "",
-            "the law that fits best (docs/explanation/closed-loops.md): queueing network or"
-            " universal scalability law",
+            "law that fits the throughput best: queueing network or universal scalability law"
+            " (docs/explanation/closed-loops.md)",
                null=True, choices=(QUEUEING, UNIVERSAL)),
-        column("knee", REAL, "requests", "requests in flight, of all tenants, at which the two"
-               " asymptotes of the throughput meet: R/D, of the universal law 1/sigma"),
-        column("knee_low", REAL, "requests", "its 95 % interval by the profile, lower end"),
-        column("knee_high", REAL, "requests", "upper end of that interval; infinite if no level"
-                                              " bounds it"),
+        column("knee", REAL, "requests",
+            "knee: the requests in flight of all tenants at which the two asymptotes of the"
+            " throughput meet; R/D for the queueing network, 1/sigma for the universal law"),
+        column("knee_low", REAL, "requests", "lower end of the 95 % profile interval of the knee"),
+        column("knee_high", REAL, "requests",
+            "upper end of the 95 % profile interval of the knee; infinite if no concurrency bounds"
+            " it"),
         column("knee_rps", REAL, "requests/s",
-            "the fitted throughput at the knee, with a whole number in flight"),
-        column("bracketed", FLAG, "", "whether levels were measured on both sides of the knee"),
-        column("single_rps", REAL, "requests/s", "fitted throughput of one request in flight: 1/R,"
-               " lambda of the universal law"),
-        column("single_low_rps", REAL, "requests/s", "lower end of the 95 % interval of the"
-                                                     " column above"),
-        column("single_high_rps", REAL, "requests/s", "upper end"),
+            "fitted throughput at the knee, rounded to a whole number of requests in flight"),
+        column("bracketed", FLAG, "",
+            "true if concurrencies on both sides of the knee were measured"),
+        column("single_rps", REAL, "requests/s",
+            "fitted throughput of one request in flight: 1/R for the queueing network, lambda for"
+            " the universal law"),
+        column("single_low_rps", REAL, "requests/s",
+            "lower end of the 95 % interval of single_rps"),
+        column("single_high_rps", REAL, "requests/s",
+            "upper end of the 95 % interval of single_rps"),
         column("saturated_rps", REAL, "requests/s",
-            "throughput for many requests in flight: 1/D, lambda/sigma of the universal law,"
-            " which never reaches it if it has a kappa"),
-        column("saturated_low_rps", REAL, "requests/s", "lower end of the 95 % interval of the"
-                                                        " column above"),
-        column("saturated_high_rps", REAL, "requests/s", "upper end of that interval; infinite"
-               " if no level bounds it"),
-        column("kappa", REAL, "", "coherency of the universal law; null for the queueing network",
+            "saturation throughput for many requests in flight: 1/D for the queueing network,"
+            " lambda/sigma for the universal law (never reached with a kappa above 0)"),
+        column("saturated_low_rps", REAL, "requests/s",
+            "lower end of the 95 % interval of saturated_rps"),
+        column("saturated_high_rps", REAL, "requests/s",
+            "upper end of the 95 % interval of saturated_rps; infinite if no concurrency bounds"
+            " it"),
+        column("kappa", REAL, "",
+            "coherency kappa of the universal law; null for the queueing network",
                least=0),
-        column("kappa_low", REAL, "", "lower end of the 95 % interval of the column above",
+        column("kappa_low", REAL, "", "lower end of the 95 % interval of kappa",
                least=0),
-        column("kappa_high", REAL, "", "upper end", least=0),
+        column("kappa_high", REAL, "", "upper end of the 95 % interval of kappa", least=0),
         column("highest", REAL, "requests",
-            "requests in flight beyond which throughput falls, sqrt((1 - sigma) / kappa);"
-            " infinite if throughput does not fall, null for the queueing network"),
-        column("highest_low", REAL, "requests", "lower end of the 95 % interval of the column"
-                                                " above"),
-        column("highest_high", REAL, "requests", "upper end"),
+            "concurrency beyond which the throughput falls, sqrt((1 - sigma) / kappa); infinite if"
+            " the throughput does not fall; null for the queueing network"),
+        column("highest_low", REAL, "requests", "lower end of the 95 % interval of highest"),
+        column("highest_high", REAL, "requests", "upper end of the 95 % interval of highest"),
         column("error", REAL, "share", "root mean square of the relative deviations from the fit",
                most=inf),
-        column("verdict", TEXT, "", "ok, failed or infeasible (a grid's setting without a model)",
+        column("verdict", TEXT, "",
+            "verdict: ok, failed, or infeasible (a setting of a grid without a model)",
                choices=("ok", "failed", "infeasible")),
-        column("reason", TEXT, "", "why there is no knee, or no level beyond it"),
+        column("reason", TEXT, "",
+            "reason why there is no knee, or no concurrency beyond the knee"),
     ],
     key=("cell",),
     holds=[

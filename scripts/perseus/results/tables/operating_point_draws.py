@@ -1,5 +1,5 @@
-"""Table `operating_point_draws`: joint draws of the capacity of one server, for the uncertainty
-of plans."""
+"""Make the table `operating_point_draws`: joint draws of the capacity of one server, for the
+uncertainty of plans."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per row of `operating_points` and draw of its uncertainty: the draws behind the"
-    " probabilities and intervals of `fleets`."
+    "One row per operating point and joint draw. The draws express the uncertainty behind the"
+    " probabilities and intervals of the table fleets."
 )
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("scenario", TEXT, "",
+            "scenario: the server and the tenants that share one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line"),
-        column("preset", TEXT, "", "how much evidence was collected"),
-        column("model", TEXT, "", "a model of its tenants"),
-        column("draw", WHOLE, "", "number of the draw; rows with the same number belong together:"
-               f" at most {RESAMPLES} are kept"),
+        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+        column("model", TEXT, "", "name of a model of the tenants"),
+        column("draw", WHOLE, "",
+            "number of the draw; rows with the same number belong to the same joint draw; the"
+            f" table has at most {RESAMPLES} draws"),
         column("rps", REAL, "requests/s",
             "requests/s of the model that one server carries in this draw",
                null=False),

@@ -1,4 +1,4 @@
-"""Table `operating_points`: the capacity of one server, for planning fleets."""
+"""Make the table `operating_points`: the capacity of one server, for planning fleets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per load line with a lower limit, and model on it: the capacity of one such server."
+    "One row per load line with a lower limit and model of the load line: the capacity of one"
+    " server at this load line."
 )
 TITLE = "What one server carries"
 NOTE = (
@@ -39,21 +40,24 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server in the configuration"),
-        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("scenario", TEXT, "",
+            "scenario: the server and the tenants that share one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line"),
-        column("preset", TEXT, "", "how much evidence was collected"),
+        column("preset", TEXT, "", "preset: how much evidence the study collects"),
         column("mix", TEXT, "", "text of the load line"),
-        column("model", TEXT, "", "a model of its tenants"),
+        column("model", TEXT, "", "name of a model of the tenants"),
         column("lower_rps", REAL, "requests/s",
-            "requests/s of the model that one server carries, lower limit: the"
-            f" {LOWER:.0%} quantile; shared lines are corrected to the speed of the"
-            " host in the dedicated cells", null=False),
-        column("estimate_rps", REAL, "requests/s", "the estimate of this rate", null=False),
+            f"lower limit of the requests/s of the model that one server carries: the {LOWER:.0%}"
+            " quantile; shared load lines are corrected to the speed of the host in the dedicated"
+            " cells", null=False),
+        column("estimate_rps", REAL, "requests/s",
+            "estimate of the requests/s of the model that one server carries", null=False),
         column("request_batch_size", WHOLE, "images",
-            "images of a request of the model in the measurement; the largest number, if"
+            "number of images per request of the model in the measurement; the largest number if"
             " several tenants have the model", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
-        column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
+        column("usd_per_month", REAL, "USD",
+            f"on-demand price of one server for {HOURS_PER_MONTH} hours"),
         *PRICED,
     ],
     key=("scenario", "load_line", "preset", "model"),

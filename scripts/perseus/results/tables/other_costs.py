@@ -1,4 +1,5 @@
-"""Table `other_costs`: costs at the other prices of the servers, for example in other regions."""
+"""Make the table `other_costs`: the costs at other prices of the servers, for example in other
+regions."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ SHOWN = {
     "source": "price_source",
     "doubtful": "price_doubts",
 }
-SCHEMA = replace(costs.SCHEMA, key=())  # all columns of the price can differ
+SCHEMA = replace(costs.SCHEMA, key=())  # any column of the price can differ
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Table `peaks`: the peak of each load line."""
+"""Make the table `peaks`: the peak of each load line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from perseus.results.repeats import Alone, Quantity, RepeatedPeak
 from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
-if TYPE_CHECKING:  # to make the table takes no more
+if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 RECORD = PeakRecord
-DESCRIPTION = "One row per load line; rates are totals over the tenants."
+DESCRIPTION = "One row per load line; each rate is the total over all tenants."
 
 
 def _is_answered(
@@ -33,40 +33,43 @@ SCHEMA = Schema(
         *LOAD_LINE,
         column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
         column("runtime", TEXT, "",
-            "what executes the networks inside Triton: the runtime of the server in the"
-            " configuration, or the backend of a `served_model`"),
+            "runtime that executes the networks inside Triton: the configured runtime of the"
+            " server, or the backend of a `served_model`"),
         PRECISION,
-        column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
-               " in every repeat"),
+        column("certified_rps", REAL, "requests/s",
+            "certified rate: the highest total rate that passed fresh windows in every repeat"),
         column("estimate_rps", REAL, "requests/s",
-            "estimated limit of the server, all tenants together, mean of the repeats that found"
-            " a limit"),
+            "estimated limit of the server for all tenants together: the mean over the repeats"
+            " that found a limit"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
         column("cliff", TEXT, "",
-            "cliff: where latency rises more than 20 times within 25 % of load, from within the"
-            " SLA to beyond it; empty without a cliff"),
+            "cliff: the load step of at most 25 % over which the latency rises more than 20 times,"
+            " from within the SLA to beyond the SLA; empty without a cliff"),
         column("other_load", TEXT, "", "largest load of other processes on the server's cores or"
                " GPUs in a valid window of any repeat; empty if it was at most 10 %"),
-        column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
-               " certified one"),
-        column("certified_scale", REAL, "", "certified_rps as load factor", least=0),
-        column("estimate_scale", REAL, "", "estimate_rps as load factor", least=0),
+        column("first_failing_rps", REAL, "requests/s",
+            "lowest total rate above the certified rate at which a window failed"),
+        column("certified_scale", REAL, "", "certified rate as a load factor", least=0),
+        column("estimate_scale", REAL, "", "estimate of the peak as a load factor", least=0),
         column("ci_low_scale", REAL, "", f"estimate_scale: lower end {CI}", least=0),
         column("ci_high_scale", REAL, "", f"estimate_scale: upper end {CI}", least=0),
-        column("first_failing_scale", REAL, "", "first_failing_rps as load factor",
+        column("first_failing_scale", REAL, "", "first_failing_rps as a load factor",
                least=0),
-        column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants, at the"
-               " estimates: how many dedicated servers one shared server replaces", least=0),
+        column("sharing_ratio", REAL, "",
+            "sharing ratio: the sum of rate / dedicated peak over the tenants, at the estimates;"
+            " one shared server replaces this number of dedicated servers", least=0),
         column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
         column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}", least=0),
-        column("certified_sharing_ratio", REAL, "", "the same from certified rates only", least=0),
+        column("certified_sharing_ratio", REAL, "",
+            "sharing ratio computed from certified rates only", least=0),
         column("client_load", REAL, "",
-            "sum of rate / ceiling of the client over the tenants, at the estimates; far"
-            " below 1, the client was not the limit; empty if a ceiling is unknown or"
-            " unreliable", least=0),
-        column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
-        column("measured_s", REAL, "s", "length of all windows and repeats", null=False),
+            "load of the client: the sum of rate / client ceiling over the tenants, at the"
+            " estimates; if the load is far below 1, the client was not the limit; null if a"
+            " ceiling is unknown or unreliable", least=0),
+        column("requests", WHOLE, "requests",
+            "number of requests that count, in all windows of all repeats"),
+        column("measured_s", REAL, "s", "total length of all windows of all repeats", null=False),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -118,7 +121,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
 
 
 def runtime(peak: RepeatedPeak) -> str:
-    """Return the runtime of its networks; several are joined."""
+    """Return the runtime of the networks of a peak; the text joins several runtimes."""
     served = peak.records[0].served_models
     backends = {name: model.backend for name, model in served.items()}
     of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)

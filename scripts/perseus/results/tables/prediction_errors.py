@@ -1,4 +1,4 @@
-"""Table `prediction_errors`: errors of predicted sharing ratios of measured mixes."""
+"""Make the table `prediction_errors`: the errors of predicted sharing ratios of measured mixes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 
 DESCRIPTION = (
-    "One row per shared server, prediction model (step) and kind of data that is left out for the"
-    " prediction."
+    "One row per shared server, prediction model and kind of left-out data. A prediction never"
+    " uses the left-out data."
 )
 TITLE = "How far predictions are off"
 NOTE = (
@@ -40,25 +40,27 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
-        column("preset", TEXT, "", "how much evidence was collected"),
-        column("step", TEXT, "", f"step of the ladder, {', '.join(LadderStep)} "
-               "(docs/explanation/frontier.md)",
+        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+        column("step", TEXT, "",
+            f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),
         column("left_out", TEXT, "",
-            "data that is left out when a mix is predicted: the mix, one of its"
-            " models (one prediction for each), or the server", choices=Out),
-        column("predictions", WHOLE, "", "mixes with such a prediction", least=1),
+            "data that the prediction of a mix does not use: the mix itself, one of its models"
+            " (one prediction for each model), or the server", choices=Out),
+        column("predictions", WHOLE, "",
+            "number of mixes with a prediction without this data", least=1),
         column("median_error", REAL, "share", "median of |predicted / measured - 1|",
                null=False, most=inf),
-        column("p90_error", REAL, "share", "90th percentile of the same", null=False, most=inf),
+        column("p90_error", REAL, "share",
+            "90th percentile of the relative errors", null=False, most=inf),
         column("bias", REAL, "share", "mean of predicted / measured - 1", null=False, least=-1,
                most=inf),
         column("noise", REAL, "share",
-            "half of the 95 % interval of a measured ratio, as a share of the ratio;"
-            " median of the mixes whose interval is bounded", most=inf),
+            "noise of the measured ratios: half of the 95 % interval of a measured ratio, divided"
+            " by the ratio; median over the mixes with a bounded interval", most=inf),
         column("infeasible", WHOLE, "",
-            "mixes of different models on the server that carried nothing within their SLAs,"
-            " although each tenant alone did"),
+            "number of mixes of different models that keep no SLA at any load on the server,"
+            " although each tenant alone keeps its SLA"),
     ],
     key=("server", "preset", "step", "left_out"),
     holds=[ascending("median_error", "p90_error")],

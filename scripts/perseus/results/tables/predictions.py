@@ -1,4 +1,4 @@
-"""Table `predictions`: predicted sharing ratio of each mix beside the measured one."""
+"""Make the table `predictions`: the predicted and the measured sharing ratio of each mix."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DESCRIPTION = (
     "One row per measured mix of different models on a shared server, and per unmeasured pair of"
-    " tenants; at most a hundred of each. If several load lines measured a mix, the first one"
-    " counts. A mix that carried nothing within its SLAs has no row."
+    " tenants; at most one hundred measured mixes and one hundred pairs. If several load lines"
+    " measured a mix, the first one counts. A mix that keeps no SLA at any load has no row."
 )
 TITLE = "Predicted sharing"
 NOTE = (
-    "Sum of rate / dedicated peak at the limit of a mix, as the steps of a ladder predict it from"
-    " what each tenant did alone, none of them told of the mix itself: "
+    "Sharing ratio (sum of rate / dedicated peak) at the limit of a mix, predicted from dedicated"
+    " measurements of each tenant, without the measurement of the mix itself. Prediction models: "
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
-    + ". The step that predicts the other mixes best is taken, less its usual error; nine of ten"
-    " predictions are to lie within the interval. A pair needs no measurement where predictions"
-    " are no further off than a second measurement would be, or where its interval is narrow"
-    " enough for your question (predict: true of an experiment frontier leaves it out)."
+    + (
+        ". Perseus uses the model that predicts the other mixes best, and corrects its usual"
+        " error. Nine of ten predictions should lie within the interval. A pair needs no"
+        " measurement if predictions are as exact as a second measurement, or if the interval is"
+        " narrow enough for your question. With `predict: true`, an experiment frontier does not"
+        " measure these pairs."
+    )
 )
 SHOWN = {
     "server": "server",
@@ -50,25 +53,29 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the server"),
         column("server", TEXT, "", "name of the server"),
         column("mix", TEXT, "", "tenants under load, with the weights of their dedicated peaks"),
-        column("preset", TEXT, "", "how much evidence was collected"),
+        column("preset", TEXT, "", "preset: how much evidence the study collects"),
         column("measured_ratio", REAL, "",
-            "sum of rate / dedicated peak at the measured limit, as sharing_ratio in the"
+            "measured sharing ratio: the sum of rate / dedicated peak at the limit, as in the"
             " table savings; null if not measured", least=0),
-        column("measured_low", REAL, "", f"its lower end {CI}", least=0),
-        column("measured_high", REAL, "", f"its upper end {CI}", least=0),
+        column("measured_low", REAL, "", f"lower end of the measured sharing ratio {CI}", least=0),
+        column("measured_high", REAL, "", f"upper end of the measured sharing ratio {CI}", least=0),
         column("predicted_ratio", REAL, "",
-            "prediction by the model (step) that predicts the other mixes best,"
-            " corrected for its usual error; null if too few mixes were measured", least=0),
-        column("predicted_low", REAL, "", f"lower end {INTERVAL}", least=0),
-        column("predicted_high", REAL, "", f"upper end {INTERVAL}", least=0),
+            "predicted sharing ratio, by the prediction model that predicts the other"
+            " mixes best, corrected for the usual error of this model; null if too few"
+            " mixes were measured", least=0),
+        column("predicted_low", REAL, "",
+            f"predicted sharing ratio: lower end {INTERVAL}", least=0),
+        column("predicted_high", REAL, "",
+            f"predicted sharing ratio: upper end {INTERVAL}", least=0),
         column("within", REAL, "share",
-            "half of that interval: nine predictions of ten are at most this far off;"
-            " at least the uncertainty of the measured ratios", most=inf),
-        column("as_measured", FLAG, "", "whether nine predictions of ten are no further off than a"
-               " second measurement would be"),
+            "half of the prediction interval: nine of ten predictions have at most this error;"
+            " never less than the uncertainty of the measured ratios", most=inf),
+        column("as_measured", FLAG, "",
+            "true if the errors of nine of ten predictions are at most the difference that a"
+            " second measurement would have"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "",
-            "prediction model (step) that was used:"
+            "prediction model behind the prediction:"
             f" {', '.join(LadderStep)} (docs/explanation/frontier.md);"
             " empty without a prediction", choices=("", *LadderStep)),
         *(
@@ -76,9 +83,9 @@ SCHEMA = Schema(
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "",
-            "other measured mixes of different models on the server; for an unmeasured pair, one"
-            " mix of each group of models"),
-        column("reason", TEXT, "", "why there is no prediction"),
+            "number of other measured mixes of different models on the server; for an unmeasured"
+            " pair, one mix of each group of models counts"),
+        column("reason", TEXT, "", "reason why there is no prediction"),
     ],
     key=("server", "preset", "mix"),
     holds=[

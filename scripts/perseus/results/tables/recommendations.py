@@ -1,4 +1,5 @@
-"""Table `recommendations`: the recommended setting of each grid, for each model and mix."""
+"""Make the table `recommendations`: the recommended setting of each grid, for each model and
+mix."""
 
 from __future__ import annotations
 
@@ -18,15 +19,15 @@ from perseus.results.tables.aa import noise_floors
 from perseus.results.tables.grid import GRID, grid
 
 SURE = 0.95
-"""Least probability of being the cheapest for a clear recommendation."""
+"""A recommendation is clear only if its setting is the cheapest with at least this probability."""
 
 DESCRIPTION = "One row per grid and dedicated or shared load line; empty without a grid."
 TITLE = "Recommended settings"
 NOTE = (
-    "The cheapest setting with a certified rate that keeps the bounds of the grid. It is clear"
-    f" where it is the cheapest with a probability of at least {SURE:g}, and the runner-up costs"
-    " more than the noise of the host explains (experiment aa; not known without one). A single"
-    " run excludes the variation between server starts."
+    "The cheapest setting with a certified rate that keeps the bounds of the grid. The choice is"
+    f" clear if the setting is the cheapest with a probability of at least {SURE:g}, and if the"
+    " runner-up costs more than the noise of the host explains. An experiment aa measures the"
+    " noise. A single run excludes the variation between server starts."
 )
 SHOWN = {
     "model or mix": "mix",
@@ -42,39 +43,46 @@ VERDICTS = ("clear", "too close to tell", "only one", "none")
 SCHEMA = Schema(
     [
         *GRID,
-        column("setting", TEXT, "", "the recommended setting; null if there is none", null=True),
+        column("setting", TEXT, "",
+            "recommended setting; null without a recommendation", null=True),
         column("server", TEXT, "",
-            "server of the setting, with its settings other than those of the grid", null=True),
+            "server of the recommended setting, with settings that are not part of"
+            " the grid", null=True),
         column("scenario", TEXT, "",
-            "server and tenants of the setting: one Triton model repository",
+            "scenario of the recommended setting: the server and the tenants that share one Triton"
+            " model repository",
                null=True),
         column("certified_rps", REAL, "requests/s",
-            "highest total rate that passed fresh windows in every repeat, with the setting"),
+            "certified rate with the recommended setting: the highest total rate that passed fresh"
+            " windows in every repeat"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency at that rate, of the slowest tenant"),
+            "95th percentile of the latency at the certified rate, for the slowest tenant"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences with the setting, as in the table grid"),
+            "cost of a million inferences with the recommended setting, as in the table grid"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
-        column("runner_up", TEXT, "", "the next cheapest setting", null=True),
+        column("runner_up", TEXT, "", "runner-up: the second cheapest setting", null=True),
         column("cost_ratio", REAL, "", "cost of the runner-up / cost of the recommended setting",
                least=0),
-        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws",
+        column("ratio_low", REAL, "",
+            "lower end of the 95 % interval of cost_ratio, from joint draws",
                least=0),
-        column("ratio_high", REAL, "", "cost_ratio: upper end", least=0),
+        column("ratio_high", REAL, "", "upper end of the 95 % interval of cost_ratio", least=0),
         column("probability_cheapest", REAL, "",
             "probability that the recommended setting is the cheapest; null if a"
             " cost has no bound", least=0, most=1),
         column("noise_floor", REAL, "share",
-            "noise of the host, the highest of these servers: the difference of two"
-            " single cells that chance exceeds in 5 % of pairs; null without an"
+            "noise floor of the host: the relative difference between two equal single cells that"
+            " chance exceeds in 5 % of pairs; the highest value of these servers; null without an"
             " experiment aa", most=inf),
-        column("settings", WHOLE, "", "settings that were measured"),
+        column("settings", WHOLE, "", "number of settings that were measured"),
         column("excluded", WHOLE, "",
-            "of these, settings without a certified rate or beyond a bound"),
-        column("verdict", TEXT, "", "clear, too close to tell, only one (setting remains) or none",
+            "number of measured settings without a certified rate or beyond a bound"),
+        column("verdict", TEXT, "",
+            "certainty of the recommendation: clear, too close to tell, only one (only one setting"
+            " remains) or none",
                choices=VERDICTS),
-        column("recommendation", TEXT, "", "the recommendation as text"),
+        column("recommendation", TEXT, "", "text of the recommendation"),
     ],
     key=("grid", "mix", "load_line"),
     holds=[
@@ -134,7 +142,7 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
 
 
 def _floor(comparison: GridComparison, floors: Mapping[str, float]) -> float | None:
-    """Return the highest noise floor of its servers."""
+    """Return the highest noise floor of the servers in the comparison."""
     servers = {each.of.server for each in (*comparison.ranked, *comparison.unranked)}
     return max((floors[name] for name in servers & floors.keys()), default=None)
 

@@ -1,4 +1,5 @@
-"""Table `replay`: bursty or recorded arrivals, sent to all tenants together and to each alone."""
+"""Make the table `replay`: results of bursty or recorded arrivals, sent to all tenants together and
+to each tenant alone."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from perseus.study.tasks.measure import MeasuredTenant
 
 
 class Minute(BaseModel):
-    """A minute of a window: its requests, and those within the SLA."""
+    """One minute of a window: the number of its requests, and the number of requests within the
+    SLA."""
 
     start_s: int
     requests: int
@@ -27,7 +29,8 @@ class Minute(BaseModel):
 
 
 class Burst(BaseModel):
-    """A burst, and its recovery time; None if the server had not recovered."""
+    """A burst of arrivals and the recovery time of the server; None if the server had not recovered
+    by the end."""
 
     start_s: int
     end_s: int
@@ -36,7 +39,7 @@ class Burst(BaseModel):
 
 
 class Fidelity(BaseModel):
-    """How close actual send times are to intended send times."""
+    """Deviation of the actual send times from the intended send times."""
 
     lag_p50_ms: Number
     lag_p99_ms: Number
@@ -46,7 +49,7 @@ class Fidelity(BaseModel):
 
 
 class Offered(BaseModel):
-    """The result of one tenant in one window."""
+    """Result of one tenant in one window of a replay."""
 
     phase: str
     tenant: str
@@ -66,31 +69,34 @@ class Offered(BaseModel):
 
     @property
     def longest_recovery_s(self) -> float:
-        """The longest recovery; infinite if one had not ended, NaN without bursts."""
+        """Longest recovery time in s; infinite if a recovery had not ended, NaN without bursts."""
         found = [np.inf if each.recovery_s is None else each.recovery_s for each in self.bursts]
         return max(found, default=np.nan)
 
     @property
     def dispersion(self) -> float:
-        """The index of dispersion of the counts per second; NaN without requests."""
+        """Index of dispersion of the arrivals per second (variance / mean); NaN without
+        requests."""
         counts = np.array(self.requests_each_s)
         return float(counts.var() / counts.mean()) if counts.any() else np.nan
 
 
 class ReplayRecord(Record):
-    """The results of arrivals that were sent to all tenants together and to each alone."""
+    """Record of a replay: the same arrivals, sent to all tenants together and to each tenant
+    alone."""
 
     kind: ClassVar[str] = "replay"
 
     offered: tuple[Offered, ...] = Field(
         description=(
-            "per phase (shared, alone) and tenant with load: its `window` of windows.parquet, the"
-            " configured mean rate, the verdict, the share of requests within the SLA with its 95"
-            " % interval, the worst minute, the bursts of its arrivals, each with the seconds"
-            " until recovery (null if the server had not recovered), the most requests in flight,"
-            " `fidelity` (send lag, share sent within 1 ms, unsent), and for each second since the"
-            " start of the window the requests with an intended send time in it and those within"
-            " the SLA"
+            "per phase (shared, alone) and tenant with load: its number `window` in"
+            " windows.parquet, the configured mean rate, the verdict, the share of requests within"
+            " the SLA with its 95 % interval, the worst minute, the bursts of its arrivals, each"
+            " with the seconds until recovery (null if the server had not recovered), the largest"
+            " number of requests in flight, `fidelity` (send lag, share of requests sent within 1"
+            " ms, requests dropped by the client), and for each second of the window the number of"
+            " requests with an intended send time in this second, and the number of these requests"
+            " within the SLA"
         )
     )
 
@@ -136,57 +142,69 @@ SCHEMA = Schema(
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
-        column("phase", TEXT, "", "shared (all tenants together) or alone, with the same arrivals",
+        column("phase", TEXT, "",
+            "phase: shared (all tenants together) or alone; both phases replay the same arrivals",
                choices=PHASES),
         column("process", TEXT, "", "poisson, gamma, mmpp or trace",
                choices=("poisson", "gamma", "mmpp", "trace")),
         column("duration_s", REAL, "s", "length of the arrivals", null=False),
         column("rate_rps", REAL, "requests/s", "configured mean rate"),
         column("offered_rps", REAL, "requests/s", "mean rate of the drawn arrivals"),
-        column("busiest_rps", REAL, "requests/s", "most arrivals in a second"),
+        column("busiest_rps", REAL, "requests/s", "largest number of arrivals in one second"),
         column("dispersion", REAL, "",
-            "variance over mean of the arrivals per second (index of dispersion): 1 for"
+            "index of dispersion: variance of the arrivals per second divided by their mean; 1 for"
             " Poisson arrivals", least=0),
-        column("requests", WHOLE, "requests", "requests without the unsent ones", null=True),
-        column("effective_requests", REAL, "requests", "number of independent requests with the"
-               " same evidence (docs/explanation/verdict.md)"),
-        column("errors", WHOLE, "requests", "requests that failed or timed out, or were not sent",
+        column("requests", WHOLE, "requests", "number of requests that the client sent", null=True),
+        column("effective_requests", REAL, "requests",
+            "effective number of requests: the number of independent requests that would carry the"
+            " same evidence (docs/explanation/verdict.md)"),
+        column("errors", WHOLE, "requests",
+            "number of requests that failed, timed out or were not sent",
                null=True),
-        column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
-        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
-        column("attained", REAL, "share", "share of requests within the latency of the SLA"),
+        column("sla_percentile", REAL, "%",
+            "percentile of the latency to which the SLA applies", null=False),
+        column("sla_ms", REAL, "ms",
+            "SLA: the largest allowed latency at this percentile", null=False),
+        column("attained", REAL, "share",
+            "attainment: the share of requests within the latency of the SLA"),
         column("attained_low", REAL, "share",
-            "its 95 % interval, as for a verdict (docs/explanation/verdict.md), lower end"),
-        column("attained_high", REAL, "share", "upper end"),
-        column("p50_ms", REAL, "ms", "median latency from the intended send"),
+            "lower end of the 95 % interval of the attainment, computed as for a verdict"
+            " (docs/explanation/verdict.md)"),
+        column("attained_high", REAL, "share", "upper end of the 95 % interval of the attainment"),
+        column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("worst_minute_start_s", WHOLE, "s",
-            "start of the worst minute since the start of the window: the 60 s with"
-            " the lowest attainment, or the whole of a shorter window", null=True),
+            "time from the start of the window to the start of the worst minute: the 60 s with the"
+            " lowest attainment, or the whole window if it is shorter", null=True),
         column("worst_minute_requests", WHOLE, "requests",
-            "requests with an intended send time in that minute", null=True),
+            "number of requests with an intended send time in the worst minute", null=True),
         column("worst_minute_attained", REAL, "share",
-            "share of these requests within the latency of the SLA"),
-        column("bursts", WHOLE, "", "bursts of its arrivals (docs/explanation/replay.md)",
+            "attainment in the worst minute: the share of its requests within the latency of the"
+            " SLA"),
+        column("bursts", WHOLE, "",
+            "number of bursts in the arrivals of the tenant (docs/explanation/replay.md)",
                null=True),
         column("worst_recovery_s", REAL, "s",
-            "longest time from the end of a burst until the server had recovered; infinite if it"
-            " had not recovered at the end of the window"),
+            "longest recovery time: from the end of a burst until the server had recovered;"
+            " infinite if the server had not recovered by the end of the window"),
         column("most_in_flight", WHOLE, "requests",
-            "largest number of requests past their intended send time without a"
-            " response", null=True),
-        column("lag_p50_ms", REAL, "ms", "median of the send lag (sent - intended)"),
+            "largest number of requests that are past their intended send time and have no"
+            " response yet", null=True),
+        column("lag_p50_ms", REAL, "ms", "median of the send lag (actual - intended send time)"),
         column("lag_p99_ms", REAL, "ms", "its 99th percentile"),
         column("lag_max_ms", REAL, "ms", "its maximum"),
         column("punctual", REAL, "share",
             "share of requests that were sent within 1 ms of their intended send time"),
-        column("unsent", WHOLE, "requests", "requests that were never sent", null=True),
-        column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
-        column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed, blocked, or"
-               " infeasible (a grid's setting without a model)",
+        column("unsent", WHOLE, "requests",
+            "number of requests that the client never sent", null=True),
+        column("client_cpu", REAL, "cores",
+            "utilisation of the client: its CPU time divided by the wall time"),
+        column("verdict", TEXT, "",
+            "verdict: ok, sla_missed, client_limited, disturbed, failed, blocked, or infeasible (a"
+            " setting of a grid without a model)",
                choices=(*ReplayVerdict, "failed", "blocked", "infeasible")),
-        column("reason", TEXT, "", "why the verdict is not ok"),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "tenant", "phase"),
     holds=[
@@ -195,7 +213,7 @@ SCHEMA = Schema(
         ascending("lag_p50_ms", "lag_p99_ms", "lag_max_ms"),
     ],
 )  # fmt: skip
-"""Columns of a phase are null if the phase was not measured."""
+"""Schema of the table. The columns of a phase are null if the phase was not measured."""
 
 OF_WINDOW = (
     "offered_rps",
@@ -224,8 +242,10 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
-    """Return the columns of a phase that are known before its measurement, with the verdict if it
-    was not measured."""
+    """Return the values of the columns that are known before a phase is measured.
+
+    The values include the verdict of a phase that was not measured.
+    """
     return {
         **cell(record.task),
         "tenant": tenant.name,

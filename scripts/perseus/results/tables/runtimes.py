@@ -1,4 +1,4 @@
-"""Table `runtimes`: which runtime is faster, at equal numeric precision."""
+"""Make the table `runtimes`: a comparison of the speed of runtimes at equal numeric precision."""
 
 from __future__ import annotations
 
@@ -44,52 +44,59 @@ SHOWN = {
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("question", TEXT, "", "the model with the settings that all of its rows share"),
+        column("question", TEXT, "", "model, with the settings that all rows of the model share"),
         column("model", TEXT, "", "name of the model"),
-        column("preset", TEXT, "", "how much evidence was collected"),
-        column("mix", TEXT, "", "the tenant, as in the table peaks"),
+        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+        column("mix", TEXT, "", "name of the tenant, as in the table peaks"),
         column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
         column("cores", WHOLE, "cores", "cores of the server", least=1),
         column("asked_precision", TEXT, "",
             "numeric precision as configured; empty if only the server knows it"),
         column("precision", TEXT, "",
             "numeric precision of the computation, as in the table peaks"),
-        column("runtime", TEXT, "", "what executes the network"),
+        column("runtime", TEXT, "", "runtime that executes the network"),
         column("server", TEXT, "", "name of the server in the configuration"),
-        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("scenario", TEXT, "",
+            "scenario: the server and the tenants that share one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
-        column("verdict", TEXT, "", "as in the table peaks"),
-        column("reason", TEXT, "", "why the verdict is not ok"),
-        column("estimate_rps", REAL, "requests/s", "most likely limit"),
+        column("verdict", TEXT, "", "verdict, as in the table peaks"),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
+        column("estimate_rps", REAL, "requests/s", "estimated limit of the server"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
         column("rank", WHOLE, "",
-            "rank by that limit among those of the same precision, 1 is the"
+            "rank of the runtime by its limit, among runtimes with the same precision; 1 is the"
             " fastest; null if the limit is unknown", null=True, least=1),
-        column("rate_ratio", REAL, "", "limit / limit of the fastest of the same precision",
+        column("rate_ratio", REAL, "",
+            "limit of this runtime / limit of the fastest runtime with the same precision",
                least=0),
-        column("ratio_low", REAL, "", "rate_ratio: lower end of the 95 % interval, of joint draws",
+        column("ratio_low", REAL, "",
+            "lower end of the 95 % interval of rate_ratio, from joint draws",
                least=0),
-        column("ratio_high", REAL, "", "rate_ratio: upper end", least=0, most=inf),
+        column("ratio_high", REAL, "",
+            "upper end of the 95 % interval of rate_ratio", least=0, most=inf),
         column("probability_fastest", REAL, "",
-            "share of the joint draws in which it is the fastest of the same"
-            " precision; null if a limit has no bound", least=0, most=1),
+            "probability that the runtime is the fastest with the same precision: its share of the"
+            " joint draws; null if a limit has no bound", least=0, most=1),
         column("fp32_ratio", REAL, "",
-            "limit / limit of the fastest in fp32: the gain of another precision; null"
-            " in fp32", least=0),
-        column("fp32_ratio_low", REAL, "", "fp32_ratio: lower end of the 95 % interval, of joint"
-               " draws", least=0),
-        column("fp32_ratio_high", REAL, "", "fp32_ratio: upper end", least=0, most=inf),
+            "limit of this runtime / limit of the fastest runtime in fp32, which shows the gain of"
+            " another precision; null in fp32", least=0),
+        column("fp32_ratio_low", REAL, "",
+            "lower end of the 95 % interval of fp32_ratio, from joint draws", least=0),
+        column("fp32_ratio_high", REAL, "",
+            "upper end of the 95 % interval of fp32_ratio", least=0, most=inf),
         column("relative_error", REAL, "",
-            "relative error of the served answers against the network in fp32"
-            " (docs/evidence/exports.md), the largest of all repeats", least=0),
+            "relative error of the served responses against the network in fp32"
+            " (docs/evidence/exports.md): the largest error of all repeats", least=0),
     ],
     key=("scenario", "load_line"),
     holds=[
         ascending("ci_low_rps", "estimate_rps", "ci_high_rps"),
         ascending("ratio_low", "rate_ratio", "ratio_high"),
         ascending("fp32_ratio_low", "fp32_ratio", "fp32_ratio_high"),
-        holds("no limit is above the fastest", lambda rate_ratio: rate_ratio <= 1),
+        holds(
+            "no limit is above the limit of the fastest"
+            " runtime", lambda rate_ratio: rate_ratio <= 1),
     ],
 )  # fmt: skip
 
@@ -102,10 +109,11 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
-    """Return the dedicated peaks of a model that differ in runtime and precision only, by their
-    common settings.
+    """Return groups of dedicated peaks of a model that differ in runtime and precision only.
 
-    Models with a single such peak are left out.
+    The key of a group is the text of the common settings.
+
+    A model with only one peak in its group is left out.
     """
     found: dict[tuple[Hashable, ...], list[RepeatedPeak]] = {}
     for peak in peaks:
@@ -152,7 +160,7 @@ def _of_question(question: str, peaks: Peaks, study: str) -> Iterator[Row]:
 
 
 def _ranked(peaks: Peaks) -> list[RepeatedPeak]:
-    """Return peaks with a limit, the fastest first."""
+    """Return the peaks with a limit, the peak with the highest limit first."""
     return sorted((peak for peak in peaks if peak.is_known), key=lambda peak: -peak.total().value)
 
 

@@ -1,5 +1,5 @@
-"""Table `savings`: savings of sharing on full servers, relative to the cost of dedicated
-servers."""
+"""Make the table `savings`: savings of shared servers at their limit, relative to the cost of
+dedicated servers."""
 
 from __future__ import annotations
 
@@ -21,26 +21,33 @@ DESCRIPTION = "One row per shared load line."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants", least=0),
-        column("speed_change", REAL, "", "speed of the server relative to the dedicated cells,"
-               " by saturation probes (geometric mean over the tenants); sharing_ratio uses"
-               " dedicated peaks corrected for it (docs/explanation/sharing-ratio.md)", least=0),
+        column("sharing_ratio", REAL, "",
+            "sharing ratio: the sum of rate / dedicated peak over the tenants", least=0),
+        column("speed_change", REAL, "",
+            "speed of the server relative to the dedicated cells, by saturation probes (geometric"
+            " mean over the tenants); sharing_ratio corrects the dedicated peaks for this speed"
+            " (docs/explanation/sharing-ratio.md)", least=0),
         column("saving", REAL, "share",
-            "1 - 1 / sharing_ratio, relative to the cost of dedicated servers;"
-            " negative: sharing costs more", least=-inf),
+            "saving of the shared server, relative to the cost of dedicated servers: 1 - 1 /"
+            " sharing_ratio; if the saving is negative, sharing costs more", least=-inf),
         column("ci_low", REAL, "share", f"saving: lower end {CI}", least=-inf),
         column("ci_high", REAL, "share", f"saving: upper end {CI}", least=-inf),
         column("probability_of_saving", REAL, "",
-            "share of the draws with saving > 0; null if an end of the interval"
-            " is open", least=0, most=1),
-        column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
-               " holds for all lines of the scenario at once, so also for the best one",
+            "probability of a saving: the share of the draws with a saving above 0; null if an end"
+            " of the interval is open", least=0, most=1),
+        column("ci_simultaneous_low", REAL, "share",
+            "lower end of the 95 % interval of the saving that holds for all load lines of the"
+            " scenario at once, so also for the best one",
                least=-inf),
-        column("ci_simultaneous_high", REAL, "share", "saving: its upper end", least=-inf),
-        column("noise_floor", REAL, "share", "noise of the host: the difference of two single"
-               " cells that chance exceeds in 5 % of pairs; null without an experiment aa",
+        column("ci_simultaneous_high", REAL, "share",
+            "upper end of the 95 % interval of the saving that holds for all load lines of the"
+            " scenario at once", least=-inf),
+        column("noise_floor", REAL, "share",
+            "noise floor of the host: the relative difference between two equal single cells that"
+            " chance exceeds in 5 % of pairs; null without an experiment aa",
                most=inf),
-        column("lines_compared", WHOLE, "", "lines of the scenario that the correction covers"),
+        column("lines_compared", WHOLE, "",
+            "number of load lines of the scenario for which the simultaneous interval holds"),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -79,7 +86,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
-    """Return the tenants of the mix with their dedicated peaks, without those of weight 0."""
+    """Return the tenants of a mix with their dedicated peaks, without tenants of weight 0."""
     return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 

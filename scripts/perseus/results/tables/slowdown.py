@@ -1,4 +1,5 @@
-"""Table `slowdown`: latency of every tenant beside every other, relative to itself alone."""
+"""Make the table `slowdown`: the latency of every tenant beside every other tenant, relative to its
+latency alone."""
 
 from __future__ import annotations
 
@@ -22,17 +23,21 @@ from perseus.results.study_results import StudyResults
 
 
 class SlowdownRecord(Record):
-    """Windows of every tenant alone and beside every other tenant."""
+    """Record of a slowdown experiment: windows of every tenant alone and beside every other
+    tenant."""
 
     kind: ClassVar[str] = "slowdown"
 
     rates_rps: dict[str, Number] = Field(
-        description="per tenant, its rate, requests/s; null if its dedicated peak was not found"
+        description=(
+            "per tenant, the offered rate in requests/s; null if the search did not find the"
+            " dedicated peak"
+        )
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the dedicated peak of which its rate is a share, requests/s; empty for"
-            " absolute rates"
+            "per tenant, the dedicated peak in requests/s, if the offered rate is a share of this"
+            " peak; empty for absolute rates"
         )
     )
     steps: tuple[Step, ...] = Field(
@@ -48,8 +53,9 @@ class SlowdownRecord(Record):
 
 RECORD = SlowdownRecord
 DESCRIPTION = (
-    "One row per tenant and tenant beside it; a tenant beside itself is alone both times (A/A)."
-    " Empty without such an experiment."
+    "One row per ordered pair of tenants: a tenant, and the tenant beside it. In the row of a"
+    " tenant beside itself, the tenant is alone in both windows (A/A). Empty without such an"
+    " experiment."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
@@ -79,37 +85,47 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("beside", TEXT, "",
-            "name of the tenant beside it; its own name if it is alone both times (A/A)"),
-        column("rate_rps", REAL, "requests/s", "rate of the tenant"),
-        column("beside_rps", REAL, "requests/s", "rate of the tenant beside it"),
+            "name of the tenant beside this tenant; the same name if the tenant is alone in both"
+            " windows (A/A)"),
+        column("rate_rps", REAL, "requests/s", "offered rate of the tenant"),
+        column("beside_rps", REAL, "requests/s", "offered rate of the tenant beside this tenant"),
         column("comparisons", WHOLE, "",
-            "pairs of a window beside the other tenant and a window alone next to it that count"),
+            "number of valid comparisons of two consecutive windows: one window beside the other"
+            " tenant, one window alone"),
         column("over_sla", WHOLE, "",
-            "number of these in which the tenant failed its SLA beside the other"),
-        column("alone_mean_ms", REAL, "ms", "mean latency alone, geometric mean of the windows"),
-        column("mean_ms", REAL, "ms", "mean latency beside the other, likewise"),
-        column("slowdown", REAL, "", "mean latency beside the other / alone, geometric mean of the"
-               " comparisons", least=0),
-        column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column above",
+            "number of comparisons in which the tenant failed its SLA beside the other tenant"),
+        column("alone_mean_ms", REAL, "ms",
+            "mean latency of the tenant alone: the geometric mean over the windows"),
+        column("mean_ms", REAL, "ms",
+            "mean latency beside the other tenant: the geometric mean over the windows"),
+        column("slowdown", REAL, "",
+            "slowdown of the mean latency (beside the other tenant / alone): the geometric mean"
+            " over the comparisons", least=0),
+        column("slowdown_low", REAL, "", "lower end of the 95 % interval of slowdown",
                least=0),
-        column("slowdown_high", REAL, "", "upper end", least=0),
-        column("alone_p95_ms", REAL, "ms", "95th percentile of the latency alone, geometric mean"
-               " of the windows"),
-        column("p95_ms", REAL, "ms", "95th percentile beside the other, likewise"),
-        column("p95_slowdown", REAL, "", "p95 beside the other / alone, geometric mean of the"
-               " comparisons", least=0),
-        column("p95_slowdown_low", REAL, "", "lower end of the 95 % interval of the column above",
+        column("slowdown_high", REAL, "", "upper end of the 95 % interval of slowdown", least=0),
+        column("alone_p95_ms", REAL, "ms",
+            "95th percentile of the latency alone: the geometric mean over the windows"),
+        column("p95_ms", REAL, "ms",
+            "95th percentile of the latency beside the other tenant: the geometric mean over the"
+            " windows"),
+        column("p95_slowdown", REAL, "",
+            "slowdown of the 95th percentile (beside the other tenant / alone): the geometric mean"
+            " over the comparisons", least=0),
+        column("p95_slowdown_low", REAL, "", "lower end of the 95 % interval of p95_slowdown",
                least=0),
-        column("p95_slowdown_high", REAL, "", "upper end", least=0),
+        column("p95_slowdown_high", REAL, "",
+            "upper end of the 95 % interval of p95_slowdown", least=0),
         column("beyond_noise", FLAG, "",
-            "whether the slowdown differs from the A/A of the tenant: the 95 % interval of their"
-            " ratio excludes 1; null for the A/A",
+            "true if the slowdown differs significantly from the A/A comparison of the tenant: the"
+            " 95 % interval of their ratio excludes 1; null in the A/A row",
                null=True),
-        column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair,"
-               " or with the tenant even alone), uncertified (no requests, or alone not all were"
-               " answered), client_limited, disturbed, throttled, failed or blocked",
+        column("verdict", TEXT, "",
+            "verdict: ok, infeasible (the server does not keep up with the pair, or with the"
+            " tenant alone), uncertified (no requests, or missing responses to the tenant alone),"
+            " client_limited, disturbed, throttled, failed or blocked",
                choices=VERDICTS),
-        column("reason", TEXT, "", "why the verdict is not ok"),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "tenant", "beside"),
     holds=[
@@ -118,7 +134,7 @@ SCHEMA = Schema(
         ascending("p95_slowdown_low", "p95_slowdown", "p95_slowdown_high"),
     ],
 )  # fmt: skip
-"""Latencies and slowdowns are null if the verdict is not ok."""
+"""Schema of the table. Latencies and slowdowns are null if the verdict is not ok."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -144,7 +160,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
-    """Return the slowdowns of each compared pair, from the steps."""
+    """Return the slowdowns of each compared pair of tenants, given the windows of the
+    experiment."""
     compared: dict[Pair, list[SlowdownComparison]] = {}
     for each in comparisons(steps):
         compared.setdefault(each.pair, []).append(each)
@@ -172,12 +189,12 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 
 
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
-    """Return outcome and reason of a pair.
+    """Return the outcome of a pair of tenants, and its reason.
 
-    An invalid comparison is left out if there is another one, and so is a comparison in which the
-    tenant alone did not get all responses. If the server did not keep up with the pair in one
-    comparison, the pair is infeasible, since its latencies would grow with the length of the
-    window.
+    An invalid comparison is left out if there is another comparison. A comparison in which the
+    tenant alone did not get all responses is left out, too. If the server did not keep up with the
+    pair in one comparison, the pair is infeasible, since its latencies would grow with the length
+    of the window.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -200,13 +217,15 @@ def _latencies(compared: Sequence[SlowdownComparison]) -> Row:
 
 
 def _usual(values_ms: Sequence[float]) -> float:
-    """Return the geometric mean."""
+    """Return the geometric mean of the values."""
     return float(np.exp(np.log(values_ms).mean()))
 
 
 def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
-    """Return whether a slowdown differs from the tenant's A/A; None for the A/A itself, or without
-    it."""
+    """Return whether a slowdown differs from the A/A comparison of the tenant.
+
+    The result is None for the A/A comparison itself, or without an A/A comparison.
+    """
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:
         return None

@@ -1,5 +1,5 @@
-"""Table `soak`: drift of latency, memory and open files under constant load, and requests
-without a response."""
+"""Make the table `soak`: the drift of latency, memory, open files and failed requests under
+constant load."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ class Reading(BaseModel):
 
 @dataclass(frozen=True)
 class Series:
-    """Values of a quantity over the hours since the first window, shape (n,); infinite if too many
-    requests got no response.
+    """Values of a quantity over the hours since the first window, shape (n,).
 
-    The quantity belongs to `tenant`, or to the whole server if None. Changes are relative to its
-    level, or to `scale` if given; percentages are relative to `requests`. `exceedance` is the share
-    of all requests that took longer than the SLA, and `allowed` the share that may; both are NaN
-    for other quantities.
+    A latency is infinite if too many requests got no response.
+
+    The quantity belongs to `tenant`, or to the whole server if `tenant` is None. Changes are
+    relative to the level of the quantity, or to `scale` if given. Percentages are relative to
+    `requests`. `exceedance` is the share of late requests, and `allowed` is the share that the SLA
+    allows; both are NaN for other quantities.
     """
 
     quantity: str
@@ -58,27 +59,31 @@ class Series:
 
 
 class SoakRecord(Record):
-    """The result of a soak test."""
+    """Record of a soak test."""
 
     kind: ClassVar[str] = "soak"
 
     rates_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the offered rate, requests/s; null if it is a share of a dedicated peak"
-            " that was not found"
+            "per tenant, the offered rate in requests/s; null if the rate is a share of a"
+            " dedicated peak that the search did not find"
         )
     )
     readings: tuple[Reading, ...] = Field(
         description=(
-            "after each window, `time_ns` (monotonic clock), `memory_bytes`, the sum of the"
-            " resident sets of the server's processes, and `open_files`, the number of their file"
-            " descriptors; null if this host cannot read them"
+            "readings after each window: `time_ns` (monotonic clock), `memory_bytes` (the sum of"
+            " the resident sets of the processes of the server) and `open_files` (the number of"
+            " their file descriptors); null if this host cannot read them"
         )
     )
 
     def series(self) -> list[Series]:
-        """For each tenant, the median, the percentile of its SLA and the requests without a
-        response, in valid windows; then memory and open files of the server."""
+        """Series of all quantities that can drift.
+
+        For each tenant, the series are the median latency, the latency at the percentile of the
+        SLA, and the failed requests, in valid windows. The last series are the memory and the open
+        files of the server.
+        """
         windows = self.windows()
         start_ns = min((row["start_ns"] for row in windows), default=0)
         found = []
@@ -126,7 +131,7 @@ TITLE = "Soak"
 NOTE = (
     "The same load on one server for hours. A quantity grows or falls if the 95 % interval of its"
     " change per hour (in brackets) excludes 0, and the change came to 1 % of the level at the"
-    " start. It is steady if the interval excludes 10 % of that level per hour. For failed"
+    " start. A quantity is steady if the interval excludes 10 % of this level per hour. For failed"
     " requests, changes are shares of the exceedance that the SLA allows; the next column has the"
     " number of failed requests. A latency is infinite in windows in which more requests failed"
     " than its percentile leaves out; it is then never called steady. Memory and open files are"
@@ -156,41 +161,48 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant; null for quantities of the whole server",
                null=True),
         column("quantity", TEXT, "",
-            "p50 or the percentile of the SLA, of the latency; memory or open files of the"
-            " server's processes; or failed requests of the tenant"),
+            "quantity: the median (p50) or the percentile of the SLA of the latency, the memory or"
+            " the open files of the processes of the server, or the failed requests of the tenant"),
         column("unit", TEXT, "",
-            "unit of level and change: ms, MB (10^6 bytes), files or % (of the requests)"),
+            "unit of the level and of the change: ms, MB (10^6 bytes), files or % (of the"
+            " requests)"),
         column("rate_rps", REAL, "requests/s", "offered rate of the tenant; null for the server"),
-        column("windows", WHOLE, "windows", "windows with a value, warm-up included"),
-        column("warm_up_hours", REAL, "h", "from the first window to the first window that counts"),
-        column("hours", REAL, "h", "from the first window that counts to the last"),
+        column("windows", WHOLE, "windows", "number of windows with a value, warm-up included"),
+        column("warm_up_hours", REAL, "h",
+            "length of the warm-up, from the first window to the first window that counts"),
+        column("hours", REAL, "h", "time from the first window that counts to the last window"),
         column("level", REAL, "see unit",
-               "value of the fitted line at its start, after the warm-up", least=-inf),
-        column("per_hour", REAL, "unit/h", "slope of the fitted line", least=-inf),
-        column("low_per_hour", REAL, "unit/h", "its 95 % interval (docs/explanation/soak.md), lower"
-               " end", least=-inf),
-        column("high_per_hour", REAL, "unit/h", "upper end", least=-inf),
+               "level: the value of the fitted line at its start, after the warm-up", least=-inf),
+        column("per_hour", REAL, "unit/h",
+            "change per hour: the slope of the fitted line", least=-inf),
+        column("low_per_hour", REAL, "unit/h",
+            "lower end of the 95 % interval of per_hour", least=-inf),
+        column("high_per_hour", REAL, "unit/h",
+            "upper end of the 95 % interval of per_hour", least=-inf),
         column("drift", TEXT, "",
-            "grows, falls, steady, too short to tell or infinite at times: in some windows more"
-            " requests failed than the percentile leaves out",
+            "trend: grows, falls, steady, too short to tell, or infinite at times (in some"
+            " windows, more requests failed than the percentile leaves out)",
                choices=Trend),
         column("exceedance", REAL, "share",
-            "for the percentile of the SLA, share of all requests in these windows that"
-            " took longer than the SLA, or had no response", most=1),
+            "exceedance in these windows: the share of requests that took longer than the SLA or"
+            " had no response; null for quantities other than the percentile of the SLA", most=1),
         column("allowed", REAL, "share",
-            "for the percentile of the SLA, share of requests that the SLA allows to be"
-            " late", most=1),
-        column("requests", WHOLE, "requests", "for failed requests, all requests in these windows;"
-               " null for other quantities", null=True),
-        column("failed_requests", WHOLE, "requests", "errors, refusals, and requests without a"
-               " response by the end of their window", null=True),
-        column("failing_from_hours", REAL, "h", "from the first window to the first in which over"
-               " 1 % of the requests failed, if significantly over 1 % of all later ones failed,"
-               " too"
-               " (docs/explanation/soak.md); null where there is none"),
-        column("verdict", TEXT, "", "ok, infeasible (the server died under the load), blocked,"
-               " client_limited, disturbed, throttled or failed", choices=VERDICTS),
-        column("reason", TEXT, "", "why the verdict is not ok"),
+            "share of requests that the SLA allows to be late; null for quantities other than the"
+            " percentile of the SLA", most=1),
+        column("requests", WHOLE, "requests",
+            "number of requests in these windows; null for quantities other than"
+            " failed requests", null=True),
+        column("failed_requests", WHOLE, "requests",
+            "number of failed requests: errors, refusals, and requests without a response by the"
+            " end of their window", null=True),
+        column("failing_from_hours", REAL, "h",
+            "time from the first window to the first window in which over 1 % of the requests"
+            " failed, if significantly over 1 % of all later requests also failed"
+            " (docs/explanation/soak.md); null without a window of this kind"),
+        column("verdict", TEXT, "",
+            "verdict: ok, infeasible (the server died under the load), blocked, client_limited,"
+            " disturbed, throttled or failed", choices=VERDICTS),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "tenant", "quantity"),
     holds=[
@@ -198,7 +210,7 @@ SCHEMA = Schema(
         ascending("failed_requests", "requests"),
     ],
 )  # fmt: skip
-"""Columns are null if there are too few windows to compute them."""
+"""Schema of the table. A column is null if there are too few windows to compute its value."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -231,8 +243,10 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _failed_requests(series: Series) -> Row:
-    """Return the number of failed requests, and from when there are too many; empty for other
-    quantities."""
+    """Return the number of failed requests, and the time from which too many requests fail.
+
+    The result is empty for other quantities.
+    """
     if series.requests is None:
         return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
     failed = np.round(series.requests * series.values / 100)
@@ -244,8 +258,10 @@ def _failed_requests(series: Series) -> Row:
 
 
 def failing(requests: NDArray[np.int64], failed: Floats) -> NDArray[np.bool_]:
-    """Return the windows in which over 1 % of the requests failed, if the share is also
-    significantly above 1 % in all later windows together (Clopper and Pearson).
+    """Return the windows in which over 1 % of the requests failed.
+
+    A window counts only if the share is also significantly above 1 % in all later windows together
+    (interval of Clopper and Pearson).
 
     All arrays have shape (n,).
     """

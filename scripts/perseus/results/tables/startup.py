@@ -1,4 +1,4 @@
-"""Table `startup`: starts of fresh servers."""
+"""Make the table `startup`: the start times of fresh servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.results.study_results import StudyResults
 
 
 class Start(BaseModel):
-    """One start of a server; dictionaries are by tenant."""
+    """One start of a server; each dictionary has one entry per tenant."""
 
     page_cache: str
     resident_share: float
@@ -26,23 +26,24 @@ class Start(BaseModel):
 
 
 class StartupRecord(Record):
-    """The starts of a `startup` cell."""
+    """Record of a `startup` cell: repeated starts of a server."""
 
     kind: ClassVar[str] = "startup"
 
     starts: tuple[Start, ...] = Field(
         description=(
-            "per start, in their order: the requested state of the page cache, the share of the"
-            " model files in memory, seconds to ready, and per tenant its load in seconds, its"
-            " first and its steady inference in ms"
+            "per start of the server, in their order: the requested state of the page cache, the"
+            " share of the model files in memory, the seconds until the server is ready, and per"
+            " tenant the load time in seconds, and the latency of its first and of later"
+            " inferences in ms"
         )
     )
 
 
 RECORD = StartupRecord
 DESCRIPTION = (
-    "One row per start of a server and tenant; a cell without a start has one row per tenant with"
-    " the reason. Empty without such an experiment."
+    "One row per start of a server and tenant; if a cell has no start, it has one row per tenant"
+    " with the reason. Empty without such an experiment."
 )
 TITLE = "Starts of servers"
 NOTE = (
@@ -71,26 +72,27 @@ SCHEMA = Schema(
             "number of the start, from 1 for each state of the page cache;"
             " null if no server started", null=True, least=1),
         column("page_cache", TEXT, "",
-            "warm or cold: whether the model files were left in the page cache, or the"
-            " system was requested to drop them", null=True,
+            "state of the page cache: warm (the model files stay in the page cache) or cold (the"
+            " system is requested to drop the files)", null=True,
                choices=("warm", "cold")),
         column("resident_share", REAL, "share",
-            "share of the pages of the scenario's model files that were in memory before the"
+            "share of the pages of all model files of the scenario that were in memory before the"
             " start"),
-        column("ready_s", REAL, "s", "from the start of the server to all models ready"),
+        column("ready_s", REAL, "s", "start time of the server, until all models are ready"),
         column("tenant", TEXT, "",
             "load time of the model, from the server's log; null if the log is not on this host"),
         column("model", TEXT, "", "model of the tenant"),
-        column("load_s", REAL, "s", "load of the model, by the server's log; null where that is not"
-               " here"),
-        column("first_inference_ms", REAL, "ms", "latency of the tenant's very first request"),
+        column("load_s", REAL, "s",
+            "load time of the model, by the log of the server; null if the log is not on this"
+            " host"),
+        column("first_inference_ms", REAL, "ms", "latency of the very first request of the tenant"),
         column("steady_inference_ms", REAL, "ms",
-            "median latency of single requests after the first one"),
+            "median latency of later requests, sent one after another"),
         column("verdict", TEXT, "",
             "outcome of the cell: ok, failed (a start failed, which ended the"
-            " cell), infeasible (a grid's setting without a model), blocked,"
-            " client_limited, disturbed or throttled", choices=VERDICTS),
-        column("reason", TEXT, "", "why the verdict is not ok"),
+            " cell), infeasible (a setting of a grid without a model),"
+            " blocked, client_limited, disturbed or throttled", choices=VERDICTS),
+        column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "page_cache", "start", "tenant"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Table `tenants`: each tenant at the certified rate of a cell."""
+"""Make the table `tenants`: the results of each tenant at the certified rate of a cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.slowdowns import ratio
 from perseus.results.study_results import StudyResults
 
-DESCRIPTION = "One row per cell and tenant, at the certified point."
+DESCRIPTION = "One row per cell and tenant, with results at the certified rate."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
@@ -25,64 +25,79 @@ SCHEMA = Schema(
         column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
-        column("rate_rps", REAL, "requests/s", "rate at the certified point of this repeat"),
-        column("estimate_rps", REAL, "requests/s", "rate at the estimated limit of this repeat"),
+        column("rate_rps", REAL, "requests/s", "certified rate of the tenant in this repeat"),
+        column("estimate_rps", REAL, "requests/s",
+            "rate of the tenant at the estimated limit of this repeat"),
         column("ci_low_rps", REAL, "requests/s",
-            "rate at the lower end of the interval of the load line, over all repeats"),
+            "rate of the tenant at the lower end of the 95 % interval of the load line, over all"
+            " repeats"),
         column("ci_high_rps", REAL, "requests/s",
-               "rate at the upper end of that interval", most=inf),
-        column("base_rps", REAL, "requests/s", "base of the load line"),
-        column("direction_rps", REAL, "requests/s", "direction of the load line, per unit of s"),
+               "rate of the tenant at the upper end of the 95 % interval of the load line, over"
+               " all repeats", most=inf),
+        column("base_rps", REAL, "requests/s",
+            "rate of the tenant at load factor s = 0: its entry of `base` in the load line r(s) ="
+            " base + s x direction"),
+        column("direction_rps", REAL, "requests/s",
+            "increase of the rate of the tenant per unit of the load factor s: its entry of"
+            " `direction` in the load line"),
         column("dedicated_rps", REAL, "requests/s",
-            "dedicated peak on the same server (estimate, mean of the repeats)"),
-        column("requests", WHOLE, "requests", "requests of the last certified window", null=True),
-        column("effective_requests", REAL, "requests", "number of independent requests with the"
-               " same evidence (docs/explanation/verdict.md)"),
+            "dedicated peak of the tenant on the same server (estimate, mean of the repeats)"),
+        column("requests", WHOLE, "requests",
+            "number of requests in the last certified window", null=True),
+        column("effective_requests", REAL, "requests",
+            "effective number of requests: the number of independent requests that would carry the"
+            " same evidence (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches",
             "number of batches of the batch-means interval of the exceedance"
             " (docs/explanation/verdict.md)", null=True),
-        column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
-               " were not sent", null=True),
-        column("p50_ms", REAL, "ms", "median latency from the intended send"),
+        column("errors", WHOLE, "requests",
+            "number of requests that failed, timed out, were refused or were not sent", null=True),
+        column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column above"),
-        column("p95_high_ms", REAL, "ms", "upper end of that interval; infinite if the requests"
-                                          " do not bound it"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of p95_ms"),
+        column("p95_high_ms", REAL, "ms",
+            "upper end of the 95 % interval of p95_ms; infinite if too few requests bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
                " same rate; null in dedicated scenarios"),
-        column("slowdown", REAL, "", "p95_ms / alone_p95_ms: the slowdown by the other tenants",
+        column("slowdown", REAL, "", "slowdown by the other tenants: p95_ms / alone_p95_ms",
                least=0),
-        column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column above"
-                                         " (both p95 vary)", least=0),
-        column("slowdown_high", REAL, "", "upper end of that interval; infinite if the requests"
-                                          " do not bound it",
+        column("slowdown_low", REAL, "",
+            "lower end of the 95 % interval of slowdown, from the intervals of both p95"
+            " latencies", least=0),
+        column("slowdown_high", REAL, "",
+            "upper end of the 95 % interval of slowdown; infinite if too few requests bound it",
                least=0),
-        column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
-        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
-        column("sla_percentile_ms", REAL, "ms", "measured latency at that percentile"),
+        column("sla_percentile", REAL, "%",
+            "percentile of the latency to which the SLA applies", null=False),
+        column("sla_ms", REAL, "ms",
+            "SLA: the largest allowed latency at this percentile", null=False),
+        column("sla_percentile_ms", REAL, "ms", "measured latency at the percentile of the SLA"),
         column("exceedance", REAL, "share",
-            "exceedance: share of requests over the SLA, errors included"),
-        column("exceedance_low", REAL, "share", "its lower one-sided bound at the confidence of"
-               " the verdict"),
-        column("exceedance_high", REAL, "share", "its upper bound, likewise"),
-        column("queue_ms", REAL, "ms", "mean time in the server's queue"),
-        column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
-        column("client_ms", REAL, "ms", "rest of the mean latency: network and client"),
-        column("unloaded_p50_ms", REAL, "ms", "median latency of single requests without load"),
-        column("first_inference_ms", REAL, "ms", "latency of the tenant's very first request"),
-        column("startup_s", REAL, "s", "from the start of the server to all models ready"),
+            "exceedance: the share of late requests, failed requests included"),
+        column("exceedance_low", REAL, "share",
+            "lower one-sided bound of the exceedance, at the confidence of the verdict"),
+        column("exceedance_high", REAL, "share",
+            "upper one-sided bound of the exceedance, at the confidence of the verdict"),
+        column("queue_ms", REAL, "ms", "mean queue time in the server"),
+        column("compute_ms", REAL, "ms",
+            "mean service time in the server: input, network and output"),
+        column("client_ms", REAL, "ms",
+            "rest of the mean latency: transfer over the network, and the client"),
+        column("unloaded_p50_ms", REAL, "ms",
+            "median latency without load: of requests that are sent one after another"),
+        column("first_inference_ms", REAL, "ms", "latency of the very first request of the tenant"),
+        column("startup_s", REAL, "s", "start time of the server, until all models are ready"),
         column("preprocessing", TEXT, "",
-            "where images are converted into tensors: client"
-            " (before windows) or server; empty if requests are"
-            " tensors", choices=("", "client", "server")),
-        column("request_bytes", REAL, "bytes", "input bytes of a request, mean"),
-        column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per request"),
+            "place of the conversion of images into tensors: client (before the window) or server;"
+            " empty if requests are tensors", choices=("", "client", "server")),
+        column("request_bytes", REAL, "bytes", "mean number of input bytes of a request"),
+        column("client_cpu_ms", REAL, "ms", "CPU time of the client of this tenant per request"),
         column("client_preprocess_ms", REAL, "ms",
-            "CPU time in which the client converts images into the tensors of a request; not part"
-            " of client_cpu_ms or of a latency"),
-        column("server_cpu_ms", REAL, "ms", "CPU time of the server per request, mean over those of"
-               " all tenants"),
+            "CPU time that the client needs to convert images into the tensors of a request; this"
+            " time is not part of client_cpu_ms or of any latency"),
+        column("server_cpu_ms", REAL, "ms",
+            "CPU time of the server per request, as the mean over the requests of all tenants"),
     ],
     key=("cell", "tenant"),
     holds=[
@@ -95,7 +110,7 @@ SCHEMA = Schema(
         ascending("sla_percentile_ms", "sla_ms"),
     ],
 )  # fmt: skip
-"""Measured columns are null without a certified rate."""
+"""Schema of the table. Measured columns are null without a certified rate."""
 
 OF_SLA = ("sla_percentile_ms", "exceedance", "exceedance_low", "exceedance_high")
 
@@ -156,14 +171,17 @@ def _of_cell(
 
 
 def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
-    """Return the rate of each tenant at a load factor, which may be infinite; tenants at fixed
-    rates keep their rates."""
+    """Return the rate of each tenant at a load factor.
+
+    The load factor may be infinite; a tenant at a fixed rate keeps its rate.
+    """
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
     return [base + scale * more if more else base for base, more in line]
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:
-    """Return p95 shared / p95 alone at an equal rate."""
+    """Return the slowdown of a tenant: its p95 beside other tenants / its p95 alone, at the same
+    rate."""
     of_shared, of_alone = (
         Interval(*(number(row.get(name)) for name in ("p95_ms", "p95_low_ms", "p95_high_ms")))
         for row in (shared, alone)
