@@ -1,4 +1,5 @@
-"""A study: its definition and the checks on it, its cells, their files and tasks.
+"""Read and check the definition of a study, and derive its cells, files and tasks.
 
-In: a configuration file and the price list. Out: cells, and one typed task for each job.
+The input is a configuration file and a price list. The output is the cells of the study, and one
+typed task for each job.
 """

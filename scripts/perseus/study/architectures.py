@@ -1,8 +1,8 @@
-"""Facts of torchvision about its classification networks: sizes, operations, and accuracy on
+"""Read facts about the classification networks of torchvision: sizes, operations, and accuracy on
 ImageNet.
 
-`architectures.csv` is made from torchvision's own metadata by `make architectures`, so that a plan
-needs neither torch nor the network; a test compares both.
+`make architectures` writes `architectures.csv` from the metadata of torchvision. With this file, a
+plan needs neither torch nor network access. A test compares the file with torchvision.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ FILE: Final = Path(__file__).with_suffix(".csv")
 TIMM_MISSING: Final = (
     "{!r} needs timm, which is not installed (.venv/bin/python -m pip install -r envs/timm.txt)"
 )
-"""Hint for an architecture of timm without the package."""
+"""Message for an architecture of timm if the package timm is not installed."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A set of weights of an architecture.
+    """A set of trained weights of an architecture.
 
-    `input_px` is the height and width of the images with which they were evaluated, and `gflops`
-    the multiply-add operations for such an image, in billions. `top1` is the accuracy on
-    ImageNet-1K in percent, of a single crop, and `recipe` the training recipe.
+    `input_px` is the height and width of the images with which the weights were evaluated. `gflops`
+    is the number of multiply-add operations for an image of this size, in billions. `top1` is the
+    accuracy on ImageNet-1K in percent for a single crop. `recipe` is the training recipe.
     """
 
     architecture: str

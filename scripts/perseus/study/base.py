@@ -1,4 +1,4 @@
-"""The base class of all parts of a study's definition and of its tasks."""
+"""Define the base class of all parts of the definition of a study and of its tasks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from pydantic_core import PydanticCustomError
 class Part(BaseModel):
     """An immutable part of a definition or of a task.
 
-    It refuses unknown keys and values of another type.
+    Validation rejects unknown keys and values of a wrong type.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def plain(self) -> dict[str, Any]:
-        """Return dictionaries with sorted keys, lists, strings and numbers, which can be validated
-        again.
+        """Return the part in plain form: dictionaries with sorted keys, lists, strings and numbers.
 
-        Equal parts have the same `repr` in this form, which Snakemake compares.
+        Pydantic can validate the plain form again.
+
+        Snakemake compares the `repr` of this form, so equal parts have the same `repr`.
         """
         return _sorted(self.model_dump(mode="json"))
 
@@ -50,14 +51,14 @@ def _different(values: Sequence[Any]) -> Sequence[Any]:
 Text = StrictStr
 Flag = StrictBool
 Real = Annotated[float, Strict(), Field(allow_inf_nan=False)]
-"""A number; 100 and 100.0 are the same."""
+"""Type of a number; 100 and 100.0 are equal values."""
 
 Whole = Annotated[int, Strict()]
 
 Different = AfterValidator(_different)
-"""A list of different items."""
+"""Type of a list without duplicate items."""
 
-# In pydantic's regular expressions, '$' is the very end: a line break may not follow.
+# In regular expressions of pydantic, '$' does not match before a line break at the end.
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 Name = Annotated[StrictStr, Field(pattern=NAME)]
-"""A name for folders, URLs and wildcards."""
+"""Type of a name that folders, URLs and Snakemake wildcards can contain."""

@@ -1,4 +1,4 @@
-"""The scenarios of a study, each on one server, and their cells."""
+"""Expand a study into scenarios, each on one server, and into their cells."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
 MIXES_TO_PREDICT: Final = 5
-"""Least number of mixes of a server for predictions: one, and as many others as the error of its
-prediction needs."""
+"""Least number of mixes on a server that allows predictions: the predicted mix, and the other mixes
+that the error of the prediction needs."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run of an experiment, and its preset."""
+    """A run of an experiment with its preset."""
 
     run: ExperimentRun
     preset: str
@@ -41,7 +41,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One server and its tenants: exactly one Triton model repository. One tenant: dedicated."""
+    """One server and the tenants in its Triton model repository. A scenario with one tenant is a
+    dedicated scenario."""
 
     name: str
     server: Server
@@ -58,17 +59,17 @@ class Scenario:
 
     @property
     def is_survey(self) -> bool:
-        """True if all its runs are surveys."""
+        """True if all runs of the scenario are surveys (of the experiment `catalogue`)."""
         return all(run.is_survey for run in self.runs)
 
     @property
     def copied_model(self) -> str | None:
-        """The common model of all its tenants, if there are several tenants."""
+        """Model that all tenants have, if there are several tenants; else None."""
         models = {tenant.model for tenant in self.tenants}
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
-        """Return the tenant of that name, or the one to which the Triton model of that name
+        """Return the tenant with this name, or the tenant to which the Triton model with this name
         belongs."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
@@ -88,18 +89,18 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """The key that its repeats share."""
+        """Key that all repeats of the cell have in common."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
 @dataclass(frozen=True)
 class Study:
-    """A definition with everything that follows from it.
+    """A study: its definition, and the scenarios, prices and files that follow from it.
 
-    Its scenarios include the variants of those with a grid; `grids` has the latter as configured.
-    `images` are the files of each model's images, none for random ones. `prices` (only of servers
-    that have one) and `other_prices` are by server, and `demand_rps` is the demand for each model
-    at its three levels. Scenarios are by id, dedicated ones first.
+    `scenarios` are by id, with dedicated scenarios first, and include all variants of scenarios
+    with a grid. `grids` has the scenarios with a grid, as configured. `images` has the image files
+    of each model, empty for random images. `prices` and `other_prices` are by server; a server
+    without a price is left out. `demand_rps` is the demand for each model at the three levels.
     """
 
     definition: Definition
@@ -124,7 +125,7 @@ class Study:
 
     @cached_property
     def servers(self) -> Mapping[str, Server]:
-        """The servers that scenarios use."""
+        """Servers that at least one scenario uses."""
         return {each.server.name: each.server for each in self.scenarios.values()}
 
     @cached_property
@@ -143,7 +144,7 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """One server for each different ceiling of the client, by the name of the ceiling."""
+        """One server for each client ceiling to be measured, by the name of the ceiling."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -153,10 +154,13 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of its experiments, plus "grid", "demand", "prices", "servers", "choice",
-        "preprocessing" and "mixes" if the study has a grid; a demand; priced servers with peaks;
-        several of these; a choice between them or shared servers; tenants with preprocessing; a
-        server with enough mixes for predictions. They decide which figures there are."""
+        """Kinds of experiments and other properties of the study, which decide on its figures.
+
+        The other properties are "grid" (the study has a grid), "demand" (a demand), "prices"
+        (servers with a price and peaks), "servers" (several servers with a price and peaks),
+        "choice" (a choice between servers, or shared servers), "preprocessing" (tenants with
+        preprocessing) and "mixes" (a server with enough mixes for predictions).
+        """
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
         several = len({configured(name) for name in self.servers}) > 1
@@ -180,7 +184,7 @@ class Study:
         return kinds | {kind for kind, present in has.items() if present}
 
     def price_messages(self) -> Iterator[str]:
-        """Yield lines for the terminal: doubts about the prices of its servers."""
+        """Yield lines for the terminal with doubts about the prices of the servers."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
         return price_messages(
@@ -188,22 +192,24 @@ class Study:
         )
 
     def urgency(self, model: str) -> int:
-        """Return the priority of the jobs of a model: higher ones run earlier.
+        """Return the priority of the jobs of a model; jobs with a higher priority run earlier.
 
-        Models of many architectures are ordered by their number of operations.
+        The models of a catalogue are ordered by their number of operations.
         """
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
 
     @cached_property
     def _surveyed(self) -> list[str]:
-        """Models of surveys, in the order of the study."""
+        """Models in surveys, in the order of the study."""
         wanted = {t.model for of in self.scenarios.values() if of.is_survey for t in of.tenants}
         return [name for name in self.models if name in wanted]
 
     def trace_messages(self, folder: Path) -> Iterator[str]:
-        """Yield lines for the terminal: how its traces were read; paths are relative to
-        `folder`."""
+        """Yield lines for the terminal that say how each trace was interpreted.
+
+        Paths are relative to `folder`.
+        """
         demand = self.definition.demand
         sources = [self.definition.measurement.arrivals.trace]
         sources += [each.trace for each in demand.models] if demand else []
@@ -219,14 +225,14 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """Yield the runs of a scenario's experiments, given the demand."""
+        """Yield the runs of all experiments of a scenario, given the demand of the study."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """Return, for each tenant of `of`, the key of the dedicated cells that it needs.
+        """Return the key of the dedicated cells of each tenant that the cell `of` needs.
 
-        They have the same preset, so they have as many repeats.
+        These cells have the preset of `of`, and therefore the same number of repeats.
         """
         if not of.run.needs_dedicated_peaks:
             return ()
@@ -234,7 +240,7 @@ class Study:
         return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the dedicated cells that `of` needs."""
+        """Return the dedicated cells whose results the cell `of` needs."""
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
@@ -243,7 +249,8 @@ class Study:
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells of the scenario whose results decide what `of` measures."""
+        """Return the earlier cells of the scenario whose results decide on the mix of the cell
+        `of`."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -251,8 +258,11 @@ class Study:
         )
 
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return cells with copies of a model of `of`, on its server and with its preset, if `of`
-        needs them for predictions."""
+        """Return the cells of scenarios with copies of a model, if the cell `of` needs them for
+        predictions.
+
+        These cells have the server and the preset of `of`.
+        """
         if not of.run.needs_copies:
             return ()
         models = {tenant.model for tenant in of.scenario.tenants}
@@ -266,17 +276,17 @@ class Study:
         )
 
     def is_served(self, tenant: Tenant) -> bool:
-        """Return whether its model is already on the server."""
+        """Return whether the server already has the model of the tenant."""
         return self.models[tenant.model].is_served
 
     def deployed(self, scenario: Scenario) -> list[Tenant]:
-        """Return tenants whose models the study deploys on the scenario's server."""
+        """Return the tenants whose models the study deploys on the server of the scenario."""
         return [tenant for tenant in scenario.tenants if not self.is_served(tenant)]
 
 
 def _scenarios(study: Study) -> Iterator[Scenario]:
-    """Yield the scenarios on each of their servers, after the dedicated scenarios that they
-    need."""
+    """Yield the scenarios on each of their servers; the dedicated scenarios that a scenario needs
+    come before it."""
     definition = study.definition
     servers = {server.name: server for server in definition.servers}
     dedicated: dict[tuple[str, str], Scenario] = {}
@@ -301,14 +311,14 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
 
 
 def _is_measured_mix(run: ExperimentRun) -> bool:
-    """Return whether the run is a mix that is measured, never predicted."""
+    """Return whether the run is a mix that is always measured and never predicted."""
     return isinstance(run, PeakRun) and run.line == "mix" and not run.needs_copies
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:
-    """Return the dedicated search with that preset; all scenarios share it.
+    """Return the search for a dedicated peak with this preset, which all scenarios share.
 
-    If the preset is the study's, its cells keep their names.
+    With the preset of the study, the names of the cells do not contain the preset.
     """
     own = None if preset == definition.measurement.preset else preset
     return Asked(PeakRun.dedicated(own), preset)

@@ -1,4 +1,4 @@
-"""Configuration files: duplicate keys, and merging one file over another."""
+"""Find duplicate keys in configuration files, and merge one file over another."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from typing import Any
 import yaml
 
 MERGE = "tag:yaml.org,2002:merge"
-"""The key `<<`, which may occur once for each merged mapping."""
+"""The merge key of YAML, which may occur once for each merged mapping."""
 
 
 def merged(default: Any, given: Any) -> Any:
-    """Return the given configuration over a default: mappings merge, other values replace."""
+    """Return a configuration merged over a default: mappings merge, and all other values replace
+    the default."""
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
 
 
 def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:
-    """Return the keys that a Snakemake profile sets by `config:`.
+    """Return the configuration keys that a Snakemake profile sets with `config:`.
 
-    They are those that Snakemake got besides configuration files. `arguments` are those of the
-    command line, which replace the profile's.
+    `config` has the keys that Snakemake gets from sources other than configuration files.
+    `arguments` is the command line: its `--config` replaces the `config:` of the profile.
     """
     given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
     return set() if given else set(config)
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the problem, with its origin if a profile sets the key."""
+    """Return the text of a problem, with its origin if a profile sets the key."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
@@ -41,15 +42,18 @@ def naming_profile(problem: str, keys: set[str]) -> str:
 
 
 def doubled_keys(path: Path) -> Iterator[str]:
-    """Yield duplicate keys of a YAML or JSON file, of which a parser would use the last one."""
+    """Yield the duplicate keys of a YAML or JSON file.
+
+    A parser would silently use the last of the values.
+    """
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except yaml.YAMLError:  # JSON that is not YAML, such as a file with tabs
+    except yaml.YAMLError:  # a JSON file is not always valid YAML, for example if it has tabs
         return
     seen, open_nodes = set[int](), [root]
     while open_nodes:
         node = open_nodes.pop()
-        if id(node) in seen:  # an anchor may occur in many places, also inside itself
+        if id(node) in seen:  # an anchor may occur in several places, and even inside itself
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):

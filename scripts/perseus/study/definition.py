@@ -1,6 +1,6 @@
-"""The definition of a study: all keys of its configuration.
+"""Define all keys of the configuration of a study.
 
-config/schema.json and config/README.md are made from it (`generated_docs`).
+`generated_docs` makes config/schema.json and config/README.md from this definition.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ from perseus.study.track import Track
 
 
 class Definition(Part):
-    """A configuration file: a grid of models, servers and scenarios to measure."""
+    """A configuration file: the models, servers and scenarios that Perseus measures."""
 
     model_config = ConfigDict(title="A Perseus study")
 
     study: Name = Field(
-        description="The name of the study; its results lie in results/<study>/.",
+        description="The name of the study. Its results are in results/<study>/.",
         examples=["default"],
     )
     seed: Annotated[Whole, Field(ge=0, lt=2**63)] = Field(
-        default=1, description="Seeds random weights, arrival times and resampling."
+        default=1, description="The seed of random weights, arrival times and resampling."
     )
     models: Annotated[tuple[Model, ...], Field(min_length=1)] = Field(
         description="The CNNs, each with its response-time SLA.",
         examples=[[{"name": "resnet50", "sla": {"latency_ms": 100.0}}]],
     )
     servers: Annotated[tuple[Server, ...], Field(min_length=1)] = Field(
-        description="Hardware, launcher and runtime, and the cloud instance each stands for.",
+        description=(
+            "The servers: hardware, launcher, runtime, and the cloud instance that sets the price."
+        ),
         examples=[
             [
                 {
@@ -48,26 +50,37 @@ class Definition(Part):
         ],
     )
     scenarios: Annotated[tuple[ScenarioSettings, ...], Field(min_length=1)] = Field(
-        description="Which models share a server. Every tenant is also measured alone on the same"
-        " server with the same settings (its dedicated peak); these scenarios need not be listed.",
+        description=(
+            "The scenarios: models that share a server. Perseus also measures every tenant alone"
+            " on the same server with the same settings (its dedicated peak), so you do not list"
+            " these dedicated scenarios."
+        ),
         examples=[[{"name": "resnet50", "servers": ["cpu1"], "tenants": [{"model": "resnet50"}]}]],
     )
     measurement: Measurement = Field(
-        default=Measurement(), description="How much evidence is collected."
+        default=Measurement(), description="The amount of evidence that the study collects."
     )
     demand: Demand | None = Field(
         default=None,
         description=(
-            "The demand for which to plan a fleet. Without it, the report shows costs over the"
-            " demand. A change re-measures only the demand's own mix of a `frontier` of three or"
-            " more tenants, if the ratio of the typical rates changes; without a demand, the last"
-            " point of the frontier takes its place."
+            "The demand for which Perseus plans a fleet. Without a demand, the report shows costs"
+            " over the demand. A change of the demand repeats at most one measurement: the mix of"
+            " the demand in a `frontier` of three or more tenants, if the ratio of the typical"
+            " rates changes. Without a demand, Perseus measures the last point of the frontier"
+            " instead."
         ),
     )
-    costs: Costs = Field(default=Costs(), description="How results are priced. Never re-measures.")
+    costs: Costs = Field(
+        default=Costs(),
+        description=("The prices of the results. A change never repeats a measurement."),
+    )
     figures: FigureStyle = Field(
-        default=FigureStyle(), description="The style of the figures. Never re-measures."
+        default=FigureStyle(),
+        description=("The style of the figures. A change never repeats a measurement."),
     )
     track: Track = Field(
-        default=Track(), description="Where results are logged. Never re-measures."
+        default=Track(),
+        description=(
+            "The store in which Perseus logs the results. A change never repeats a measurement."
+        ),
     )

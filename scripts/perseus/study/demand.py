@@ -1,6 +1,7 @@
-"""The demand of a study: requests of each model, and conditions for its fleet.
+"""Define the demand of a study: the requests for each model, and conditions for the fleet.
 
-The demand affects the tables, like the prices. Only one mix of a frontier is measured for it.
+Like the prices, the demand affects the tables. It affects only one measurement: one mix of a
+frontier.
 """
 
 from __future__ import annotations
@@ -23,28 +24,34 @@ from perseus.study.traces import TraceOf
 Rate = Annotated[Real, Field(ge=0, le=1e9)]
 Percentile = Annotated[Real, Field(ge=0, le=100)]
 LEVELS: Final = ("low", "typical", "peak")
-"""Names of the levels of a varying demand, in the order of their rates."""
+"""Names of the three levels of a varying demand, in ascending order of their rates."""
 
 ROUNDING: Final = 1e-6
-"""Tolerance, in intervals, for times at the edge of an interval, since decimals have rounding
-errors."""
+"""Tolerance for times at the edge of an interval, as a share of the interval, since decimal numbers
+have rounding errors."""
 
 
 class ModelDemand(Part):
-    """The demand for one model, in one of three forms; requests have one image each."""
+    """The demand for one model, in one of three forms. Each request has one image."""
 
-    name: Name = Field(description="A model of this study.", examples=["resnet50"])
-    rps: Rate | None = Field(default=None, description="Requests/s, at all times.", examples=[20.0])
-    low_rps: Rate | None = Field(
-        default=None, description="Or three rates: requests/s in quiet hours,"
+    name: Name = Field(description="The name of a model of this study.", examples=["resnet50"])
+    rps: Rate | None = Field(
+        default=None, description=("First form: a constant rate in requests/s."), examples=[20.0]
     )
-    typical_rps: Rate | None = Field(default=None, description="in most hours,")
-    peak_rps: Rate | None = Field(default=None, description="and when there are most.")
+    low_rps: Rate | None = Field(
+        default=None, description="Second form, three rates: the requests/s in hours of low demand."
+    )
+    typical_rps: Rate | None = Field(
+        default=None, description=("Second form: the requests/s in most hours.")
+    )
+    peak_rps: Rate | None = Field(
+        default=None, description=("Second form: the requests/s in hours of peak demand.")
+    )
     trace: TraceOf | None = Field(
         default=None,
         description=(
-            "Or a file of recorded requests, as of a day, or a mapping that selects a part of it:"
-            " `interval_s` and `percentiles` define the three rates."
+            "Third form: a file of recorded requests, for example of one day, or a mapping that"
+            " selects a part of the file. `interval_s` and `percentiles` define the three rates."
         ),
     )
 
@@ -63,18 +70,22 @@ class Spot(Part):
     """Servers at the spot price, which the cloud may revoke."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
-        description="The largest share of each model's demand that spot servers may carry.",
+        description="The largest share of the demand for each model that spot servers may carry.",
         examples=[0.5],
     )
     revocations_per_hour: Annotated[Real, Field(ge=0, le=60)] = Field(
-        description="How often each spot server is revoked, on average. The loss until its"
-        " replacement is ready follows from the starts that an experiment `startup` measured.",
+        description=(
+            "How often the cloud revokes each spot server, on average. An experiment `startup`"
+            " measures the start time, from which Perseus computes the loss until a replacement is"
+            " ready."
+        ),
         examples=[0.05],
     )
 
 
 class Demand(Part):
-    """The demand for which to plan a fleet. Without it, the report shows costs over the demand."""
+    """The demand for which Perseus plans a fleet. Without a demand, the report shows costs over the
+    demand."""
 
     models: Annotated[tuple[ModelDemand, ...], Field(min_length=1)] = Field(
         description="The demand for each model.",
@@ -83,36 +94,50 @@ class Demand(Part):
     percentiles: Annotated[tuple[Percentile, ...], Field(min_length=3, max_length=3)] = Field(
         default=(5.0, 50.0, 99.0),
         description=(
-            "Percentiles of the low, typical and peak rates in traces, in any order: 99 means the"
-            " rate which 99 % of the requests do not exceed. Requests count, not intervals, so"
-            " that the plan covers the bursts of a model."
+            "Percentiles that define the low, typical and peak rates of a trace, in any order. The"
+            " percentile 99 is the rate that 99 % of the requests do not exceed. Percentiles are"
+            " over requests, not over intervals, so that the plan covers the bursts of a model."
         ),
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
-        default=60.0, description="Rates of traces are means over intervals of so many seconds."
+        default=60.0,
+        description=(
+            "The length of the intervals over which the rates of a trace are averaged, in seconds."
+        ),
     )
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
-        description="Share of each server's capacity that stays free. Plans already use the"
-        " lower limit of the capacity; this share comes on top.",
+        description=(
+            "Share of the capacity of each server that stays free. Plans already use the lower"
+            " limit of the capacity; the head-room comes on top."
+        ),
     )
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
         default=1,
-        description="Least number of servers for each model, such as one per zone. Spot servers"
-        " count; the table fleet_models says how many servers remain without them.",
+        description=(
+            "Least number of servers for each model, such as one server per zone. Spot servers"
+            " count; the table fleet_models states how many servers remain without spot servers."
+        ),
     )
     servers: Annotated[tuple[Name, ...], Field(min_length=1), Different] | None = Field(
-        default=None, description="Servers of this study that the fleet may use. Default, all."
+        default=None,
+        description=("Servers of this study that the fleet may use. Default: all servers."),
     )
     spot: Spot | None = Field(
-        default=None, description="Whether servers at the spot price may be bought. Default, none."
+        default=None,
+        description=(
+            "Conditions under which the fleet may use servers at the spot price. Default: no spot"
+            " servers."
+        ),
     )
 
 
 def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ...]:
-    """Return requests/s at the three levels; the path of a trace's file is relative to `folder`.
+    """Return the requests/s at the three levels.
 
-    Raises OSError, and TraceError for a file that is no trace of arrivals.
+    The path of a trace is relative to `folder`.
+
+    Raises OSError, and TraceError if the file is no trace of arrivals.
     """
     if of.levels_rps is not None:
         return of.levels_rps
@@ -127,8 +152,8 @@ def rate_shares(
 ) -> tuple[float, ...]:
     """Return the share of all requests that each tenant gets at the typical level of the demand.
 
-    The demand is in images by model. Tenants of one model share its demand equally. Empty if the
-    demand does not name all models.
+    The demand is in images by model. Tenants of one model share its demand equally. The result is
+    empty if the demand does not name all models.
     """
     level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
     typical_rps = [
@@ -138,17 +163,17 @@ def rate_shares(
     ]
     if len(typical_rps) < len(tenants) or not all(typical_rps):
         return ()
-    # Rounded, so that a demand that doubles as a whole needs no new measurement.
+    # The shares are rounded, so that a demand that doubles as a whole needs no new measurement.
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 
 def interval_rates_rps(
     recorded: Recorded, interval_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return requests/s and requests of each interval from the first arrival on.
+    """Return the rate and the number of requests of each interval, from the first arrival on.
 
     A trace that is shorter than an interval is one interval. A request at the end of an interval
-    belongs to the next. Requests after the last whole interval have the rate of the last
+    belongs to the next interval. Requests after the last whole interval get the rate of the last
     `interval_s`. With recorded counts, an interval consists of whole counting periods.
     """
     if recorded.interval_s:
@@ -166,10 +191,10 @@ def interval_rates_rps(
 def request_percentiles(
     rates_rps: NDArray[np.float64], requests: NDArray[np.int64], percentiles: Sequence[float]
 ) -> tuple[float, ...]:
-    """Return, for each percentile p, the lowest rate that p % of the requests do not exceed.
+    """Return the lowest rate that p % of the requests do not exceed, for each percentile p.
 
     Percentiles over time would be 0 for a model with requests in few intervals, and the plan would
-    have no server for it.
+    have no server for the model.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

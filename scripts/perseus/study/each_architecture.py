@@ -1,4 +1,4 @@
-"""Expand models that stand for many architectures, and their scenarios."""
+"""Replace each model with many architectures, and its scenarios, by one per architecture."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from perseus.study.tenant import Tenant
 
 
 def with_each(study: Definition) -> Definition:
-    """Return the definition with one model for each of `architectures`, and one scenario for each
-    of them."""
+    """Return the definition with one model and one scenario for each entry of `architectures`."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
@@ -29,7 +28,7 @@ def with_each(study: Definition) -> Definition:
 
 
 def problems(study: Definition) -> Problems:
-    """Return the problems of models of many architectures."""
+    """Return the problems of models that have `architectures`."""
     many = {model.name for model in study.models if model.architectures}
     for i, model in enumerate(study.models):
         for pattern in _patterns(model):
@@ -75,7 +74,7 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """Return the name for an architecture: `each_b8` of the model `each` becomes resnet50_b8 for
-    resnet50."""
+    """Return the name for an architecture: for resnet50, the name `each_b8` of the model `each`
+    becomes resnet50_b8."""
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

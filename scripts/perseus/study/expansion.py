@@ -15,8 +15,9 @@ def expanded(
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
     """Return the definition with a scenario and a server for each variant that can be measured.
 
-    Scenarios have the names of their results. study: without problems. most_cores: largest number
-    of cores of a server on this machine, None if unknown; variants with more are left out.
+    The scenarios have the names of their results. The definition must have no problems.
+    `most_cores` is the largest number of cores of a server on this machine, or None if unknown; the
+    function leaves out variants with more cores.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

@@ -1,4 +1,4 @@
-"""Paths of a study's files, relative to the working directory."""
+"""Return the paths of the files of a study, relative to the working directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 
 CONVERTED = ("fp16", "int8")
-"""Precisions that the exported network has itself; other precisions are set in the runtime."""
+"""Precisions that the export writes into the network; the runtime converts to all other
+precisions."""
 
 
 def results(study: Study) -> str:
@@ -30,18 +31,21 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the folder of raw results of each cell, which is its output."""
+    """Return the folder of raw results of each cell; this folder is the output of the cell."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
 def records(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the record of each cell, in its folder."""
+    """Return the path of record.json of each cell, in the folder of the cell."""
     return [f"{folder}/{RECORD}" for folder in raw(study, cells)]
 
 
 def output_with(study: Study, path: str) -> str:
-    """Return the output that contains a file: the file itself, or the folder of a cell's raw
-    results or of a scenario's repository."""
+    """Return the output of a job that contains a file.
+
+    The output is the file itself, the folder of raw results of a cell, or the repository of a
+    scenario.
+    """
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
             return within + path.removeprefix(within).split("/", 1)[0]
@@ -49,12 +53,12 @@ def output_with(study: Study, path: str) -> str:
 
 
 def raw_of_kind(study: Study, kind: str) -> list[str]:
-    """Return the folders of all cells with that kind of experiment."""
+    """Return the folders of raw results of all cells with this kind of experiment."""
     return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
 
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
-    """Return the lists of measured cells: of all kinds, or of that kind and those derived from
+    """Return the lists of measured cells of all kinds, or of one kind and the kinds derived from
     it."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
@@ -63,20 +67,23 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 
 
 def dedicated(study: Study, of: Cell) -> list[str]:
-    """Return results of the dedicated cells: a folder for each, or with repeats one file that lists
-    their records, which keeps the graph of large studies small."""
+    """Return the results of the dedicated cells that a cell needs.
+
+    Without repeats, the results are the folders of the cells. With repeats, they are one file that
+    lists the records, which keeps the graph of large studies small.
+    """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
     return [repeats(study, peak) for peak in study.dedicated_peaks(of)]
 
 
 def repeats(study: Study, repeated: str) -> str:
-    """Return the records of all repeats."""
+    """Return the paths of record.json of all repeats."""
     return f"{results(study)}/repeats/{repeated}.json"
 
 
 def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return all inputs of a cell, by their name in the job; without empty ones."""
+    """Return all inputs of a cell by their name in the job; empty inputs are left out."""
     found = {
         "repository": repository(study, of.scenario),
         "dedicated": dedicated(study, of),
@@ -91,7 +98,10 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def _served_samples(study: Study, of: Scenario) -> list[str]:
-    """Return examples for served models; those for other models are in their references."""
+    """Return the files of examples for served models.
+
+    The examples of other models are in the files of their reference responses.
+    """
     return [
         file
         for tenant in of.tenants
@@ -101,8 +111,11 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return inputs for predictions: cells of copies, together and alone, and the memory that the
-    models access."""
+    """Return the inputs for predictions.
+
+    The inputs are the cells of copies of a model, together and alone, and the records of exports
+    with the memory that the models access.
+    """
     cells = study.copies_cells(of)
     if not cells:
         return {}
@@ -116,20 +129,22 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def checked_tables(study: Study) -> str:
-    """Return the path with the result of the check of its tables."""
+    """Return the path of the file with the result of the check of the tables."""
     return f"{results(study)}/tables/checked.json"
 
 
 def ceilings(study: Study) -> list[str]:
-    """Return ceilings of the client, for servers with deployed models; request sizes of other
-    models are unknown."""
+    """Return the files of client ceilings, for servers with deployed models.
+
+    The request sizes of models that a server already has are unknown.
+    """
     names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
 def repository(study: Study, of: Scenario) -> list[str]:
-    """Return the folder of the scenario's repository, with reference responses; none without
-    deployed models."""
+    """Return the folder of the Triton repository of a scenario, which includes the reference
+    responses; none without deployed models."""
     return [f"{model_repository(study)}/{of.id}"] if study.deployed(of) else []
 
 
@@ -139,8 +154,8 @@ def repositories(study: Study) -> list[str]:
 
 
 def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
-    """Return the inputs of a repository, by their name in the job: one file for each deployed
-    tenant."""
+    """Return the inputs of a repository by their name in the job; an input has one file for each
+    deployed tenant."""
     deployed = study.deployed(of)
     return {
         "models": [served(study, of.id, tenant.name) for tenant in deployed],
@@ -150,7 +165,7 @@ def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the model file that the repository gets a copy of."""
+    """Return the model file that is copied into the repository."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
     return {
@@ -161,7 +176,7 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return ONNX file of a tenant's model in the served precision."""
+    """Return the ONNX file of the model of a tenant, in the served precision."""
     tenant = study.scenarios[scenario_id].tenant(tenant_name)
     precision = study.precision(tenant)
     converted = f".{precision}" if precision in CONVERTED else ""
@@ -169,28 +184,31 @@ def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def check(study: Study, model: str) -> str:
-    """Return the record of a model's export."""
+    """Return the path of the record of the export of a model."""
     return f"{results(study)}/models/{model}/check.json"
 
 
 def all_checks(study: Study) -> list[str]:
-    """Export records of all deployed models."""
+    """Paths of the records of the exports of all deployed models."""
     return _checks(study, [t for of in study.scenarios.values() for t in study.deployed(of)])
 
 
 def surveyed_checks(study: Study) -> list[str]:
-    """Export records of surveyed models, whose table describes the networks."""
+    """Paths of the records of the exports of the models in the catalogue, whose table describes the
+    networks."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
     return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 
 
 def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
-    """Export records of the models of these tenants, each once."""
+    """Return the paths of the records of the exports of the models of these tenants, each path
+    once."""
     return [check(study, model) for model in dict.fromkeys(tenant.model for tenant in of)]
 
 
 def checks(study: Study, ceiling: str) -> list[str]:
-    """Export records of all models whose requests a ceiling covers."""
+    """Return the paths of the records of the exports of all models whose requests a client ceiling
+    covers."""
     names = {
         tenant.model
         for scenario in study.scenarios.values()
@@ -201,12 +219,12 @@ def checks(study: Study, ceiling: str) -> list[str]:
 
 
 def pictures(study: Study, model: str) -> str:
-    """Return the file of encoded images, with torch's responses to them."""
+    """Return the file with the encoded images, and the responses of torch to these images."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
 def references(study: Study, of: Scenario) -> list[str]:
-    """Return reference responses for the model of each deployed tenant."""
+    """Return the files of reference responses for the model of each deployed tenant."""
     return [
         pictures(study, tenant.model)
         if tenant.preprocessing
@@ -219,28 +237,29 @@ def references(study: Study, of: Scenario) -> list[str]:
 
 
 def weights(study: Study, model: str) -> list[str]:
-    """Return the file of a model's weights, if there is one."""
+    """Return the file of the weights of a model, if the model has one."""
     file = study.models[model].weights_file
     return [file] if file else []
 
 
 def samples(study: Study, model: str) -> list[str]:
-    """Return the file of the user's examples, if there is one."""
+    """Return the file of the examples of the user for a model, if there is one."""
     file = study.models[model].inputs
     return [file] if file else []
 
 
 def trace(study: Study) -> list[str]:
-    """Return the file of the arrivals' trace, if there is one."""
+    """Return the file of the trace of the arrival process, if there is one."""
     source = study.definition.measurement.arrivals.trace
     return [source.file] if source else []
 
 
 def experiment_files(of: Cell) -> list[str]:
-    """Return files that a cell's experiment reads, in their order."""
+    """Return the files that the experiment of a cell reads, in their order."""
     return list(of.run.files)
 
 
 def image(server: Server) -> list[str]:
-    """Return the image file of a server's container, if there is one: its content may change."""
+    """Return the image file of the container of a server, if there is one; the job depends on its
+    content."""
     return [server.image_file] if server.image_file else []

@@ -1,9 +1,9 @@
-"""Fingerprints of the code that a job runs, without comments and docstrings.
+"""Compute fingerprints of the code that a job runs, without comments and docstrings.
 
-A script's fingerprint covers its syntax tree and the modules of Perseus that it imports, directly
-or not, found without running them. It leaves out comments, docstrings, formatting, and descriptions
-of settings and columns. A module that is found by name at run time is no import, so the caller
-names it.
+The fingerprint of a script covers its syntax tree and the modules of Perseus that it imports,
+directly or indirectly. The module finds imports without running the code. The fingerprint ignores
+comments, docstrings, formatting, and descriptions of settings and columns. Code may find a module
+by its name at run time; the caller names such modules, since they are no imports.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any, Final
 PACKAGE: Final = "perseus"
 
 LEFT_OUT: Final = (
-    # They only show information; no result depends on them.
+    # These modules only show information; no result depends on them.
     "perseus.host.job",
     "perseus.host.logs",
     "perseus.measurement.progress*",
     "perseus.serving.remote_failures",
     "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
-    # Their effect is in the tasks of the cells.
+    # The tasks of the cells contain the effect of these modules.
     "perseus.study.experiments.*Settings",
-    # A job uses one entry of each, which is in its task or determines its code and versions. The
-    # other entries do not matter.
+    # A job uses one entry of each table. The entry is in the task of the job or determines its code
+    # and versions, so the other entries do not matter.
     "perseus.study.experiments.KINDS",
     "perseus.study.experiments.SEARCHES",
     "perseus.study.experiments.OTHER_KINDS",
@@ -45,24 +45,25 @@ _DOCUMENTING: Final = {
     "Field": frozenset({"description", "examples", "title"}),
     "column": frozenset({"unit", "meaning"}),
 }
-"""Arguments of pydantic's Field and of host.parquet's column that only document."""
+"""Arguments of the `Field` of pydantic and of the `column` of host.parquet that only document."""
 
 _COUNTED: Final = {"column": 2}
-"""Number of positional arguments that count, for functions with documenting ones."""
+"""Number of positional arguments that count, for functions whose other positional arguments only
+document."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A file: the hash of its code, and the modules that it imports."""
+    """A source file: the hash of its code, and the modules that it imports."""
 
     digest: str
     imports: frozenset[str]
 
 
 class Sources:
-    """Python files below a folder, each read once for all jobs.
+    """Python files below a folder; each file is read only once for all jobs.
 
-    `folder` has the entry scripts, and the package beside them.
+    `folder` contains the entry scripts and the package.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,15 +74,15 @@ class Sources:
         self._find = cache(self._found)
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
-        """Return the fingerprint of files and modules, with all that they import.
+        """Return the fingerprint of files and modules, including all modules that they import.
 
-        A file other than Python counts with its content. Raises ModuleNotFoundError for a missing
-        module, FileNotFoundError for a missing file, SyntaxError for invalid Python.
+        The content of a file that is not Python code counts as a whole. Raises ModuleNotFoundError
+        for a missing module, FileNotFoundError for a missing file, SyntaxError for invalid Python.
         """
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
     def modules(self, paths: Collection[str], modules: Collection[str] = ()) -> set[str]:
-        """Return the modules in a fingerprint."""
+        """Return the names of all modules that a fingerprint covers."""
         found: set[str] = set()
         todo = {name for path in paths for name in self._source(path).imports}.union(modules)
         while todo:
@@ -161,7 +162,8 @@ def _is_left_out(name: str) -> bool:
 
 
 def _name(statement: ast.stmt) -> str:
-    """Return the class or variable that a statement defines, if it is exactly one."""
+    """Return the name of the class or variable that a statement defines, if the statement defines
+    exactly one."""
     match statement:
         case ast.ClassDef(name=name):
             return name
@@ -185,11 +187,12 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
-    """Return a syntax tree as nested lists without code that does not run, equal in all versions of
-    Python.
+    """Return a syntax tree as nested lists that are equal in all versions of Python.
 
-    Positions are no fields of a node. Absent or empty fields are left out, since later versions of
-    Python have more of them. The import statements are added to `imports`.
+    The lists leave out code that does not run, such as docstrings.
+
+    The function leaves out absent and empty fields, since later versions of Python have additional
+    fields. It adds the import statements to `imports`.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]
@@ -207,7 +210,7 @@ def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     code: list[Any] = [type(node).__name__]
     for name in node._fields:
         value = getattr(node, name, None)
-        if value is not None and value != [] and name != "ctx":  # this field follows from the place
+        if value is not None and value != [] and name != "ctx":  # "ctx" follows from the place
             code += name, _code(value, imports)
     return code
 

@@ -1,5 +1,7 @@
-"""Generate config/schema.json and config/README.md from the definition: `make config/schema.json
-config/README.md`."""
+"""Generate config/schema.json and config/README.md from the definition of a study.
+
+`make config/schema.json config/README.md` runs this module.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def schema() -> dict[str, Any]:
-    """Return JSON Schema 2020-12 of a study, with a description of every key."""
+    """Return the JSON Schema (2020-12) of a study, with a description of every key."""
     made = Definition.model_json_schema(schema_generator=_Generator)
     return {"$schema": GenerateJsonSchema.schema_dialect, **made}
 
@@ -128,7 +130,7 @@ def schema() -> dict[str, Any]:
 def schema_json() -> str:
     """Return the text of config/schema.json.
 
-    It is for a file that is merged over config/config.yaml, so no key is required.
+    The schema is for a file that is merged over config/config.yaml, so no key is required.
     """
     made = {key: part for key, part in schema().items() if key != "required"}
     return json.dumps(made, indent=1) + "\n"
@@ -150,8 +152,11 @@ def readme() -> str:
 
 
 def _resolved(part: Schema, root: Schema) -> Schema:
-    """Return the part without references and without null as the only alternative; its own
-    description remains."""
+    """Return a part of the schema with its references resolved.
+
+    A part with null as the only alternative loses this alternative. The part keeps its own
+    description.
+    """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
     if "$ref" in inner:
@@ -160,8 +165,10 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """Return the mappings that a part is or may contain; several if their `kind` distinguishes
-    them."""
+    """Return the mappings that a part of the schema is or contains.
+
+    There are several mappings if their `kind` distinguishes them.
+    """
     part = _resolved(part, root)
     if part.get("type") == "array":
         return _objects(part["items"], root)
@@ -175,7 +182,8 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """Yield a heading and a table, and the same for each nested list of mappings."""
+    """Yield the heading and the table of a section, then the headings and tables of its nested
+    lists of mappings."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"
@@ -199,7 +207,10 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
 
 
 def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Yield (key, type, default, meaning); keys of nested mappings have a dotted prefix."""
+    """Yield the rows of a table (key, type, default, meaning).
+
+    A key of a nested mapping has a prefix with a dot.
+    """
     for key, child in part["properties"].items():
         child = _resolved(child, root)
         default = "required" if key in part.get("required", []) else _default(child)

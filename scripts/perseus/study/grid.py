@@ -1,4 +1,5 @@
-"""A grid: settings of a scenario that are varied, in all combinations or one at a time."""
+"""Define a grid: settings of a scenario that Perseus varies, in all combinations or one at a
+time."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from perseus.study.tenant import BatchSize, Instances, LargestBatch, QueueDelay,
 NO_BATCHING: Final = "none"
 Delay = Annotated[
     Literal["none"] | QueueDelay,
-    Field(description="`none`, or microseconds that a request may wait for others"),
+    Field(description="`none`, or the microseconds that a request may wait for other requests"),
 ]
 Bound = Annotated[Real, Field(gt=0)]
 
@@ -27,65 +28,74 @@ Values = Annotated[tuple[T, ...], Field(min_length=1), Different]
 
 
 def _of(what: str) -> Any:
-    """Return an optional list of values."""
+    """Return the type of an optional list of values with this type."""
     return Field(default=(), description=what, json_schema_extra={"uniqueItems": True})
 
 
 class Vary(Part):
-    """Lists of values; keys that are left out stay as the scenario has them."""
+    """Lists of values for the varied keys. A key without a list keeps its value in the scenario."""
 
-    runtime: Values[RuntimeName] = _of("Of the servers.")
+    runtime: Values[RuntimeName] = _of("The runtimes of the servers.")
     cores: Values[Cores] = _of(
-        "Of the servers: a smaller or larger machine, at the instance's price in proportion."
-        " Values above the number of cores of this machine are left out."
+        "The numbers of cores of the servers. The price of the machine is proportional to the"
+        " number of cores. Perseus leaves out values above the number of cores of this machine."
     )
     precision: Values[Precision] = _of("Of all tenants.")
     instances: Values[Instances] = _of("Of all tenants.")
     max_batch_size: Values[LargestBatch] = _of("Of all tenants.")
     max_queue_delay_us: Values[Delay] = _of(
-        "Of all tenants: `none`, without dynamic batching, or how long a request may wait for"
-        " others."
+        "The delays of dynamic batching for all tenants: `none` (no dynamic batching), or the time"
+        " that a request may wait for other requests."
     )
     preferred_batch_sizes: Values[tuple[BatchSize, ...]] = _of(
-        "Of all tenants, with dynamic batching: lists such as [[], [4, 8]]."
+        "The preferred batch sizes of dynamic batching for all tenants: lists such as [[], [4, 8]]."
     )
     intra_op_threads: Values[Threads] = _of("Of all tenants.")
 
     @property
     def lists(self) -> dict[str, tuple[Value, ...]]:
-        """Values of the varied keys."""
+        """Values of each varied key."""
         return {key: values for key, values in self if values}
 
 
 class AtMost(Part):
-    """Bounds besides the SLA that a recommended setting must keep. A change never re-measures."""
+    """Bounds that a recommended setting must keep, besides the SLA. A change of the bounds never
+    repeats a measurement."""
 
     p95_ms: Bound | None = Field(
-        default=None, description="p95 of every tenant at the certified rate, in milliseconds."
+        default=None,
+        description=(
+            "Largest p95 of the latency of every tenant at the certified rate, in milliseconds."
+        ),
     )
     relative_error: Bound | None = Field(
         default=None,
         description=(
-            "Loss of accuracy: relative error of the served answers against the network in fp32,"
-            " as a share of their variation between images (docs/evidence/exports.md)."
+            "Largest loss of accuracy: the relative error of the served responses against the"
+            " network in fp32, as a share of the variation of the responses between images"
+            " (docs/evidence/exports.md)."
         ),
     )
     joules_per_inference: Bound | None = Field(
         default=None,
-        description="Energy of an inference at that rate, by the counters of GPUs and processors.",
+        description=(
+            "Largest energy of an inference at the certified rate, by the energy counters of GPUs"
+            " and processors."
+        ),
     )
 
     @property
     def given(self) -> dict[str, float]:
-        """The given bounds, by column of the table `grid`."""
+        """Bounds that the configuration gives, by column of the table `grid`."""
         return {key: float(value) for key, value in self if value is not None}
 
 
 class Grid(Part):
-    """Variants of a scenario, each measured like the scenario itself."""
+    """Settings of a scenario to vary. Perseus measures each variant like the scenario itself."""
 
     vary: Vary = Field(
-        description="The keys to vary, and the values of each.", examples=[{"instances": [1, 2]}]
+        description=("The keys to vary, each with its list of values."),
+        examples=[{"instances": [1, 2]}],
     )
     design: Literal["full", "one_at_a_time"] = Field(
         default="full",
@@ -95,19 +105,19 @@ class Grid(Part):
         ),
     )
     at_most: AtMost = Field(
-        default=AtMost(), description="Limits that a recommended setting must keep."
+        default=AtMost(), description="Bounds that a recommended setting must keep."
     )
 
     @property
     def size(self) -> int:
-        """Number of settings on each server."""
+        """Number of settings of the grid on each server."""
         lengths = [len(values) for values in self.vary.lists.values()]
         if self.design == "full":
             return math.prod(lengths)
         return 1 + sum(length - 1 for length in lengths)
 
     def settings(self) -> Iterator[Setting]:
-        """Yield all settings; the first has the first value of each list."""
+        """Yield all settings of the grid; the first setting has the first value of each list."""
         lists = self.vary.lists
         if self.design == "full":
             for values in itertools.product(*lists.values()):

@@ -1,4 +1,4 @@
-"""Hints about the word that the user probably meant."""
+"""Find the word that the user probably meant, for hints in messages."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 
 def closest(word: str, known: Sequence[str]) -> str | None:
-    """Return the known word that is closest; None if none is close."""
+    """Return the known word that is closest to the given word; None if no word is close."""
     return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Return a hint with that word; empty if none is close."""
+    """Return a hint with the closest known word; empty if no word is close."""
     meant = closest(word, known)
     return f" (did you mean {meant!r}?)" if meant is not None else ""
 
 
 def meant_or_known(word: str, known: Sequence[str]) -> str:
-    """Return the same hint, or if no word is close, all known words."""
+    """Return a hint with the closest known word, or a hint with all known words if no word is
+    close."""
     return did_you_mean(word, known) or f" (known: {', '.join(known)})"

@@ -1,4 +1,4 @@
-"""Example images of a model: their sizes, and the files of a folder."""
+"""Define the allowed sizes of example images, and find the image files of a folder."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import Final
 
 MIN_INPUT_PX: Final = 32
 MAX_INPUT_PX: Final = 1024
-"""Least and largest height and width of an input."""
+"""Least and largest height and width of an input in pixels."""
 
-MIN_IMAGES: Final = 4  # the check of an export compares answers to different images
+MIN_IMAGES: Final = 4  # the check of an export compares the responses to different images
 
 
 MAX_IMAGES: Final = 8
 
 MAX_EXAMPLES: Final = 32
-"""Largest number of examples of a user's file; each needs a reference response."""
+"""Largest number of examples in a file of the user, since each example needs a reference
+response."""
 
 
 SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the first MAX_IMAGES PNG and JPEG files of `folder`, by name, without hidden files.
+    """Return the first MAX_IMAGES PNG and JPEG files of `folder`, sorted by name; hidden files are
+    left out.
 
-    Raises OSError if the folder cannot be read, ValueError if it has fewer than MIN_IMAGES.
+    Raises OSError if the folder cannot be read, and ValueError if it has fewer than MIN_IMAGES
+    image files.
     """
     found = sorted(
         path

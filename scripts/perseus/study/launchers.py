@@ -1,6 +1,6 @@
-"""Launchers: ways to get a server, and their properties.
+"""Define the launchers (ways to get a server) and their properties.
 
-A new one is an entry here and a module of its name in `serving/launchers`.
+To add a launcher, add an entry here and a module of the same name in `serving/launchers`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Launcher:
-    """A way to get a server.
+    """A launcher: a way to get a server.
 
-    `container` says that it runs from an image. `image_schemes` are the allowed beginnings of an
-    image's name, if the image may also be a file. `shares_memory` says that the server sees this
-    host's /dev/shm. `elsewhere` says that nothing is started, since the server runs on another
-    host.
+    `container` is true if the server runs from an image. `image_schemes` has the allowed prefixes
+    of the name of an image, if the image may also be a file. `shares_memory` is true if the server
+    can access /dev/shm of this host. `elsewhere` is true if the launcher starts nothing, since the
+    server already runs on another host.
     """
 
     container: bool = False
@@ -26,7 +26,8 @@ class Launcher:
 
     @property
     def runs_our_backends(self) -> bool:
-        """True if the server is that of the wheel, which has only Python backends."""
+        """True if the launcher starts the server of the nvidia-pytriton wheel, which has only
+        Python backends."""
         return not (self.container or self.elsewhere)
 
 

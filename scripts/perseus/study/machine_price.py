@@ -1,4 +1,4 @@
-"""The price of a server's machine, and of accelerators that are priced separately."""
+"""Find the price of the machine of a server, and of accelerators with a separate price."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from perseus.study.price import CustomMachine, PriceRow, Rates
 from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
-"""Least share of the on-demand price that a discounted price may have; clouds list lower ones,
-but hardly anybody gets these servers."""
+"""Least share of the on-demand price that is plausible for a discounted price. Clouds list lower
+prices, but hardly anybody gets servers at these prices."""
 SUSPICIOUS_REGION: Final = 2.0
-"""Factor, up or down, from the median price of the other regions, above which a price is
-doubtful."""
+"""A price is doubtful if it differs by more than this factor from the median price of other
+regions."""
 
 
 class UnpricedError(ValueError):
-    """A server has no price for the reason `text`; `key` is the key of its `price` to correct."""
+    """Error: a server has no price, for the reason `text`. `key` is the key of its `price` that the
+    user must correct."""
 
     def __init__(self, key: str, text: str) -> None:
         self.key = key
@@ -31,8 +32,11 @@ class UnpricedError(ValueError):
 
 @dataclass(frozen=True)
 class MachinePrice:
-    """A price in `currency`: `usd_per_hour` is by pricing, None if there is no such price.
-    `vcpus` is None if the list does not say; `accelerators` are included in the price."""
+    """Price of a machine. `usd_per_hour` has the price for each pricing, or None without a price.
+
+    `vcpus` is None if the price list does not state the number. The price includes the
+    `accelerators`. `currency` is the currency of the price list.
+    """
 
     usd_per_hour: Mapping[str, float | None]
     currency: str
@@ -45,10 +49,10 @@ class MachinePrice:
 
 
 def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[MachinePrice]:
-    """Return the price of the machine and of separately priced accelerators, in the zone with the
-    lowest sum.
+    """Return the price of the machine with its separately priced accelerators, in the zone with the
+    lowest total price.
 
-    Raises UnpricedError if the list does not state a price, or not unambiguously.
+    Raises UnpricedError if the price list states no price or an ambiguous price.
     """
     machines = (
         {"": _custom(wanted.custom, costs)}
@@ -78,15 +82,18 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return prices in the order of the study's pricings; an unknown price counts as the
-    highest."""
+    """Return the prices in the order of the pricings of the study; an unknown price counts as
+    infinite."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return the pricings of which a row must have one: on_demand, unless the study leaves it
-    out."""
+    """Return the pricings of which a row of the price list must have at least one.
+
+    If the study uses on_demand, every row must have an on-demand price. Otherwise, a row needs an
+    on-demand price or a price for a pricing of the study.
+    """
     if "on_demand" in costs.pricing:
         return ("on_demand",)
     return ("on_demand", *costs.pricing)
@@ -106,8 +113,11 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Ma
 def _accelerators(
     wanted: PriceRow, named: str, prices: PriceList, costs: Costs
 ) -> dict[str, MachinePrice]:
-    """Return the prices of the accelerators by zone: of a row with that count, or a multiple of a
-    row with one."""
+    """Return the price of the accelerators in each zone.
+
+    The price comes from the row with this number of accelerators, or is a multiple of the price of
+    the row with one accelerator.
+    """
     name, _, text = named.partition(":")
     rows = prices.accelerators.get(name, ())
     if not rows:
@@ -128,8 +138,8 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """Return the number of devices that a server sees: a part of one, such as 0.125 of an L4, is
-    one."""
+    """Return the number of devices that a server sees; a part of a device, such as 0.125 of an L4,
+    counts as one device."""
     return float(math.ceil(row.accelerators or 1))
 
 
@@ -152,9 +162,9 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """Return rows of the wanted region or zone with a price that the study can use.
+    """Return the rows of the wanted region or zone that have a price for the pricings of the study.
 
-    Raises UnpricedError if there is none, if a row cannot be read, and if two rows of a zone
+    Raises UnpricedError if there is no row, if a row cannot be read, or if two rows of a zone
     differ.
     """
     here = [row for row in rows if row.region == wanted.region]
@@ -198,7 +208,7 @@ def _of_row(
     prices: PriceList,
     costs: Costs,
 ) -> MachinePrice:
-    """Return the price of a row; `rows` are the same machine in all regions."""
+    """Return the price of a row; `rows` has the rows of the same machine in all regions."""
     worth = costs.usd_per_currency_unit or 1.0
     usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
@@ -218,7 +228,7 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Yield the zones of the region without a known price, which might be cheaper."""
+    """Yield the zones of the region without a known price; such a zone may be cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
@@ -272,7 +282,8 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield doubts about prices compared with the on-demand price."""
+    """Yield doubts about the spot price and the committed price, compared with the on-demand
+    price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

@@ -1,4 +1,7 @@
-"""Tasks of a study's cells with code and versions; parts that repeats share are made once."""
+"""Make the tasks of the cells of a study, with the code and the software versions of each job.
+
+Parts that the repeats of a cell share are made only once.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class MeasureTasks:
-    """Tasks by the id of a cell, as `planning` and `provenance` make them.
+    """Tasks of the cells by the id of the cell, as `planning` and `provenance` make them.
 
-    Jobs share the values, so do not change them.
+    Jobs share the values, so the caller must not change them.
     """
 
     def __init__(self, study: Study, sources: Sources) -> None:
@@ -29,23 +32,23 @@ class MeasureTasks:
         return self._first(of.repeated).model_copy(update=_of_repeat(of))
 
     def plain(self, cell: str) -> dict[str, Any]:
-        """Return the task in plain form."""
+        """Return the task of a cell in plain form."""
         of = self._study.cells[cell]
         return self._plain(of.repeated) | _of_repeat(of)
 
     def code(self, cell: str) -> str:
-        """Return the fingerprint of the code that its job runs."""
+        """Return the fingerprint of the code that the job of a cell runs."""
         return self._code(self._study.cells[cell].repeated)
 
     def versions(self, cell: str) -> dict[str, str]:
-        """Return the versions of the software that serves and sends requests."""
+        """Return the versions of the software that serves and sends the requests of a cell."""
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:
-        """Return the values of the first repeat."""
+        """Return the task values of the first repeat of a cell."""
         return planning.measure_task(self._study, self._study.cells[f"{repeated}.r1"])
 
 
 def _of_repeat(of: Cell) -> dict[str, Any]:
-    """Return values that differ between repeats."""
+    """Return the task values that differ between the repeats of a cell."""
     return {"cell": of.id, "repeat": of.repeat}

@@ -1,4 +1,4 @@
-"""Settings of the measurement: evidence, arrivals and client."""
+"""Define the settings of the measurement: evidence, arrivals and client."""
 
 from __future__ import annotations
 
@@ -21,44 +21,51 @@ class ArrivalProcess(Part):
 
     process: Literal["poisson", "constant", "gamma", "trace"] = Field(
         default="poisson",
-        description="Open-loop arrivals. `constant` hides queueing and is there for comparison.",
+        description=(
+            "The process that draws the open-loop arrivals. `constant` hides queueing and serves"
+            " for comparisons only."
+        ),
     )
     trace: TraceOf | None = Field(
         default=None,
         description=(
-            "A file of recorded arrivals, or a mapping that selects a part of it; trace only. Its"
-            " gaps are scaled to each rate. A window begins at a random time of the trace, and the"
-            " trace repeats."
+            "A file of recorded arrivals, or a mapping that selects a part of the file; trace"
+            " only. Perseus scales the recorded gaps to each rate. A window begins at a random"
+            " time of the trace, and the trace repeats."
         ),
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
         default=None,
-        description="Coefficient of variation of the gaps; gamma only. Default, 1.",
+        description=(
+            "Coefficient of variation of the gaps between arrivals; gamma only. Default: 1."
+        ),
     )
 
 
 class ClientSettings(Part):
-    """How requests reach the server."""
+    """The way in which requests reach the server."""
 
     protocol: Literal["grpc", "http"] = Field(
-        default="grpc", description="Protocol of the requests."
+        default="grpc", description="The protocol of the requests."
     )
     shared_memory: Flag = Field(
         default=False,
         description=(
-            "Whether inputs are in system shared memory rather than in each request. Needs a"
-            " server on the same host."
+            "`true` puts inputs into system shared memory instead of into each request. The server"
+            " must be on the same host."
         ),
     )
     processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(
         default="auto",
-        description="Client processes of each tenant, which share its requests. `auto`, the"
-        " client's cores divided by the tenants, at least one.",
+        description=(
+            "Number of client processes of each tenant, which share the requests of the tenant."
+            " `auto` is the number of client cores divided by the number of tenants, at least one."
+        ),
     )
 
 
 class Measurement(Part):
-    """How much evidence is collected."""
+    """The amount of evidence that the study collects, the arrivals and the client."""
 
     preset: PresetName = Field(
         default="quick",
@@ -67,19 +74,22 @@ class Measurement(Part):
     )
     repeats: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
-        description="Independent repeats with a restarted server. Default, the preset's.",
+        description=(
+            "Number of independent repeats, each with a restarted server. Default: the number of"
+            " the preset."
+        ),
     )
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
         default=None,
         description=(
-            "Target for half the width of the 95 % interval of a sharing ratio. A cell of several"
-            " tenants ends its saturation rounds when they are precise enough for it. Default, the"
-            " preset's (docs/explanation/sharing-ratio.md)."
+            "Target for half of the width of the 95 % interval of a sharing ratio. A cell of"
+            " several tenants ends its rounds at saturation when they reach this precision."
+            " Default: the target of the preset (docs/explanation/sharing-ratio.md)."
         ),
     )
     arrivals: ArrivalProcess = Field(
         default=ArrivalProcess(), description="The arrival process of the requests."
     )
     client: ClientSettings = Field(
-        default=ClientSettings(), description="How requests reach the server."
+        default=ClientSettings(), description="The way in which requests reach the server."
     )

@@ -1,4 +1,4 @@
-"""The task of each job: all settings that can change its output, and no others."""
+"""Make the task of each job: all settings that can change its output, and no other settings."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
 
 
 def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
-    """Return examples for a user's own model; `images` are the files in its folder."""
+    """Return the examples for a model of the user; `images` has the files in its image folder."""
     return OwnExamples(
         inputs=of.inputs,
         images=tuple(images),
@@ -114,7 +114,7 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        # The batch of a classifier is never fixed.
+        # A classification model never has a fixed batch size.
         request_batch_size=1 if model.is_classifier else tenant.request_batch_size,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,
         preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
@@ -154,7 +154,8 @@ def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtT
 
 def measure_task(study: Study, of: Cell) -> MeasureTask:
     server, measurement = of.scenario.server, study.definition.measurement
-    # A change of a setting that the experiment does not read does not affect the cell.
+    # The task leaves out settings that the experiment does not read, so that their change does not
+    # affect the cell.
     arrivals = measurement.arrivals if of.run.takes_arrivals else ArrivalProcess()
     client = _client(measurement.client)
     return MeasureTask(
@@ -184,8 +185,10 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """Return search settings of the preset; the target width of sharing ratios matters only for
-    several tenants."""
+    """Return the search settings of the preset.
+
+    The target width of sharing ratios matters only for cells of several tenants.
+    """
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -241,7 +244,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
         if of_ceiling(scenario.server.name) == ceiling and not scenario.is_survey
         for tenant in scenario.tenants
         if not study.is_served(tenant)
-        and tenant.preprocessing != "server"  # encoded images are smaller than tensors
+        and tenant.preprocessing != "server"  # encoded images have fewer bytes than tensors
     }
     return CeilingTask(
         server=ceiling,
@@ -259,7 +262,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
 
 
 def _coarse(sla_ms: float) -> float:
-    """Return the largest of 50, 100, 200, 500, 1000, ... that is not larger; at least 50 ms."""
+    """Return the latency rounded down to one of 50, 100, 200, 500, 1000, ... ms; at least 50 ms."""
     power = 10.0 ** math.floor(math.log10(sla_ms))
     return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
@@ -294,7 +297,7 @@ def check_task(study: Study) -> CheckTask:
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
-    """Return three levels, or one if all are equal."""
+    """Return the demand at its three levels, or at one level if all levels are equal."""
     rates = study.demand_rps
     is_constant = all(len(set(three)) == 1 for three in rates.values())
     return FleetDemand(
@@ -314,9 +317,10 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
-    """Yield questions about each tenant alone, and about all load lines of the experiments.
+    """Yield the questions that a grid answers: one for each tenant alone, and one for each load
+    line of the experiments.
 
-    Load lines that depend on results are left out: with another setting, they are different lines.
+    The function leaves out load lines that depend on results, since they differ between settings.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -335,7 +339,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """Return a question; `cells` has the names of scenario and load line of each variant."""
+    """Return one question of a grid; `cells` has the names of the scenario and the load line of
+    each variant."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,
@@ -367,7 +372,7 @@ def figure_task(study: Study) -> FigureTask:
 
 
 def track_task(study: Study) -> TrackTask | None:
-    """Return the task; None without a store."""
+    """Return the task that logs the study; None without a tracking store."""
     definition = study.definition
     if definition.track.mlflow is None:
         return None
@@ -376,8 +381,11 @@ def track_task(study: Study) -> TrackTask | None:
 
 
 def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
-    """Return the task; for grids, with the settings of each variant. `traces` describe the traces
-    as read."""
+    """Return the task that writes the report.
+
+    For a grid, the task has the settings of each variant. `traces` has a text for each trace, which
+    says how the trace was interpreted.
+    """
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}
     return ReportTask(

@@ -1,4 +1,5 @@
-"""Settings of prices and figures; a change never re-measures."""
+"""Define the settings of prices and figures. A change of these settings never repeats a
+measurement."""
 
 from __future__ import annotations
 
@@ -15,43 +16,49 @@ DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
 class Costs(Part):
-    """How results are priced."""
+    """The prices of the results."""
 
     pricing: Annotated[tuple[Pricing, ...], Field(min_length=1), Different] = Field(
         default=("on_demand", "spot"),
-        description="Which prices the cost table lists; figures show the first.",
+        description="The pricings in the table of costs. Figures show the first pricing.",
         json_schema_extra={"uniqueItems": True},
     )
     prices: Text | None = Field(
         default=None,
         description=(
-            "The price list: an unchanged CSV file with the columns of SkyPilot's catalogues, of"
-            " any cloud. Default, config/prices.csv beside the Snakefile."
+            "The price list of any cloud: a CSV file with the columns of the catalogues of"
+            " SkyPilot. Default: config/prices.csv beside the Snakefile."
         ),
     )
     currency: Annotated[Text, Field(pattern=CURRENCY)] = Field(
-        default="USD", description="The currency of that file, in three capital letters."
+        default="USD", description="The currency of the price list, in three capital letters."
     )
     usd_per_currency_unit: Annotated[Real, Field(gt=0)] | None = Field(
         default=None,
-        description="Value of one unit of that currency in USD, the currency of the results;"
-        " required if `currency` is another.",
+        description=(
+            "Value of one unit of `currency` in USD, the currency of the results. The value is"
+            " required if `currency` is not USD."
+        ),
     )
     priced_on: Annotated[Text, Field(pattern=DATE)] | None = Field(
         default=None,
         description=(
-            "The day on which its prices were valid, such as 2026-09-01; a column Date of the file"
-            " takes precedence. The date is stored with every cost."
+            "The day on which the prices of the list were valid, such as 2026-09-01. A column Date"
+            " of the list takes precedence. Perseus stores the date with every cost."
         ),
     )
     committed_discount: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
         default=None,
-        description="The share of the on-demand price that a commitment saves, for rows without a"
-        " CommittedPrice, which SkyPilot's catalogues do not have.",
+        description=(
+            "The share of the on-demand price that a commitment saves. This share applies to rows"
+            " without a CommittedPrice; the catalogues of SkyPilot have no CommittedPrice."
+        ),
     )
     usd_per_kwh: Annotated[Real, Field(ge=0)] | None = Field(
         default=None,
-        description="Price of electricity, for the energy that counters have measured.",
+        description=(
+            "Price of electricity, for the energy that the counters of the hardware measure."
+        ),
     )
 
 
@@ -60,15 +67,18 @@ class FigureStyle(Part):
 
     width_mm: Annotated[Real, Field(ge=60, le=400)] = Field(
         default=160.0,
-        description="Width of a figure on paper; in papers of two columns 84.6 (3.33 inches) for"
-        " one and 177.8 (7 inches) for both.",
+        description=(
+            "Width of a figure in print, in millimetres. In a paper with two columns, 84.6 (3.33"
+            " inches) is one column and 177.8 (7 inches) is both columns."
+        ),
     )
     font: Font = Field(
-        default="sans", description="The font: `serif` is similar to Times, as in papers."
+        default="sans",
+        description=("The font. `serif` is similar to Times, the usual font of papers."),
     )
     font_pt: Annotated[Real, Field(ge=5, le=24)] = Field(
-        default=9.0, description="Size of the labels."
+        default=9.0, description="Font size of the labels, in points."
     )
     dpi: Annotated[Whole, Field(ge=72, le=600)] = Field(
-        default=200, description="Resolution of the PNG files."
+        default=200, description="Resolution of the PNG files, in dots per inch."
     )

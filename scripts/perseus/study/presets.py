@@ -1,4 +1,4 @@
-"""Presets: the amount of evidence that a study collects (docs/explanation/search.md)."""
+"""Define the presets: the amount of evidence that a study collects (docs/explanation/search.md)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """The counted length of a window: until the slowest tenant has `requests`, at most `max_s`;
-    longer for slow models (`perseus.peak.durations`).
+    """Length of the counted part of a window.
 
-    Its verdict is evaluated `looks` times, evenly spaced, and the window ends as soon as the
-    verdict is clear.
+    The window lasts until the slowest tenant has `requests`, but at most `max_s` seconds. Slow
+    models get longer windows (`perseus.peak.durations`).
+
+    The client evaluates the verdict of the window `looks` times, evenly spaced, and ends the window
+    as soon as the verdict is clear.
     """
 
     requests: int
@@ -21,9 +23,9 @@ class Effort:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How much evidence a search collects."""
+    """Amount of evidence that a search collects."""
 
-    warm_up_s: float  # largest time until the server is steady
+    warm_up_s: float  # largest time until the latency is steady
     confidence: float  # one-sided confidence of each verdict, over all looks of a window together
     settle_slas: float  # load offered before a window counts, in multiples of the longest SLA
     coarse: Effort
@@ -31,7 +33,7 @@ class SearchSettings:
     certify: Effort
     slow_certify_s: float  # longest certification window of a slow model
     near_limit_windows: int
-    certify_windows: int  # fresh windows that must all pass
+    certify_windows: int  # number of fresh windows that must all pass
     ratio: float  # largest ratio high / low of a bracket that is narrow enough
     rounds: int  # largest number of rounds on a shared server, in each of four probes
     ratio_within: float  # target for half the width of the 95 % interval of a sharing ratio
@@ -40,14 +42,14 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Preset:
-    """Search settings and the number of independent repeats."""
+    """Search settings, and the number of independent repeats."""
 
     settings: SearchSettings
     repeats: int
 
 
 PRESETS = {
-    # Shows that everything works; its numbers mean little.
+    # This preset only tests that everything works; its results are no evidence.
     "smoke": Preset(
         SearchSettings(
             warm_up_s=5,
@@ -59,7 +61,7 @@ PRESETS = {
             slow_certify_s=2,
             near_limit_windows=2,
             certify_windows=1,
-            ratio=1.6,  # no bisection of the bracket
+            ratio=1.6,  # so large that there is no bisection
             rounds=1,
             ratio_within=0.1,
         ),

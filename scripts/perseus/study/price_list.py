@@ -1,8 +1,8 @@
-"""A price list: a CSV file with the columns of SkyPilot's catalogues, of any cloud.
+"""Read a price list of any cloud: a CSV file with the columns of the catalogues of SkyPilot.
 
-The files of the clouds differ in the order of their columns, and in additional columns. A row
-without an instance is the price of accelerators alone, as on GCP. Empty lines and those that begin
-with # are left out.
+The files of different clouds differ in the order of their columns and in additional columns. A row
+without an instance is the price of accelerators alone, as on GCP. The reader skips empty lines and
+lines that begin with #.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from perseus.study.problems import ConfigError
 NEEDED: Final = ("InstanceType", "Region", "Price")
 MAX_LISTED: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
-"""The column of each pricing. CommittedPrice, Source and Date are columns of Perseus, not of
-SkyPilot."""
+"""Column of the price for each pricing. SkyPilot does not have the columns CommittedPrice, Source
+and Date; Perseus adds them."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
 """Spellings of a missing number, in lower case."""
 
 
 class ListedPrice(NamedTuple):
-    """A row of the file; missing numbers are None.
+    """A row of the price list; a missing number is None.
 
-    `prices` are per hour, by pricing, in the file's currency; `line` counts from 1. `problem` says
-    why a row cannot be used; it is empty for a good row.
+    `prices` has the price per hour for each pricing, in the currency of the file. `line` is the
+    number of the line, from 1. `problem` says why the row cannot be used, and is empty for a valid
+    row.
     """
 
     line: int
@@ -49,14 +50,14 @@ class ListedPrice(NamedTuple):
 
 @dataclass(frozen=True)
 class PriceList:
-    """All rows; `name` is the name of the file for messages."""
+    """All rows of a price list; `name` is the name of the file for messages."""
 
     name: str
     rows: tuple[ListedPrice, ...]
 
     @cached_property
     def machines(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """Rows by instance."""
+        """Rows of the price list by instance."""
         return _grouped((row.instance, row) for row in self.rows if row.instance)
 
     @cached_property
@@ -73,10 +74,10 @@ def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[
 
 
 def read_price_list(path: Path, name: str) -> PriceList:
-    """Read all rows; unusable rows have a `problem`.
+    """Read all rows of a price list; the attribute `problem` marks an unusable row.
 
-    Raises ConfigError with all problems of the file: it does not exist, it has other columns, or
-    rows have more or fewer fields than the header.
+    Raises ConfigError with all problems of the file: the file does not exist, columns are missing,
+    or a row has more or fewer fields than the header.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -133,7 +134,7 @@ def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:
 
 
 def _number(cells: Mapping[str, str], column: str) -> float | None:
-    """Return the number; None if it is missing or 0.
+    """Return the number in a field of a row; None if the number is missing or 0.
 
     Raises ValueError with the problem as text.
     """

@@ -1,4 +1,4 @@
-"""The price of each server of a study: its share of the machine, and doubts about it
+"""Compute the price of each server of a study: its share of the price of the machine
 (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from perseus.study.tasks.tables import Price
 
 
 def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) -> Price:
-    """Return the price of the server. Raises UnpricedError."""
+    """Return the price of the server. Raises UnpricedError if the server has no valid price."""
     parts = machine_price(wanted, prices, costs)
     share = _share(server, wanted, parts)
     price = Price(
@@ -44,7 +44,7 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
 
 
 def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
-    """Yield lines for the terminal: doubts about the prices, by server."""
+    """Yield lines for the terminal with doubts about the prices, by server."""
     for server, offers in prices.items():
         for price in offers:
             for doubt in price.doubts:
@@ -52,23 +52,27 @@ def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
 
 
 def _usd(parts: Sequence[MachinePrice], pricing: str, share: float) -> float | None:
-    """Return the price of the machine plus its accelerators; None if one of them has no such
-    price."""
+    """Return the price of the machine and its accelerators in USD per hour, for one pricing.
+
+    The result is None if the machine or an accelerator has no price for this pricing.
+    """
     each = [part.usd_per_hour[pricing] for part in parts]
     known = [usd for usd in each if usd is not None]
     return share * sum(known) if len(known) == len(each) else None
 
 
 def _date(parts: Sequence[MachinePrice]) -> str | None:
-    """Return the oldest date of the prices; None if one is unknown."""
+    """Return the oldest date of the prices; None if the date of a price is unknown."""
     days = [part.date or "" for part in parts]
     return min(days) or None
 
 
 def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> float:
-    """Return the stated share, or 1 if the server uses the whole instance.
+    """Return the share of the instance that belongs to the server: the stated share, or 1 for the
+    whole instance.
 
-    Raises UnpricedError if neither holds, and if the instance has less than the server.
+    Raises UnpricedError if the share is neither stated nor 1, or if the instance has fewer cores or
+    GPUs than the server.
     """
     vcpus, gpus = parts[0].vcpus, len(server.gpus or ())
     accelerators = sum(part.accelerators for part in parts)

@@ -1,4 +1,4 @@
-"""Problems of a configuration, collected into one error."""
+"""Collect the problems of a configuration into one error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Problems = Iterator[Problem]
 
 
 def path(place: Place) -> str:
-    """Return a place as text, such as servers[0].remote.host."""
+    """Return a place in a configuration as text, such as servers[0].remote.host."""
     text = ""
     for part in place:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -20,7 +20,7 @@ def path(place: Place) -> str:
 
 
 def duplicates(key: str, names: Sequence[str]) -> Problems:
-    """Return the items of the section `key` with the name of an earlier one."""
+    """Return the problems of items in the section `key` that have the name of an earlier item."""
     for i, name in enumerate(names):
         first = names.index(name)
         if first < i:
@@ -28,7 +28,7 @@ def duplicates(key: str, names: Sequence[str]) -> Problems:
 
 
 class ConfigError(ValueError):
-    """The configuration cannot be used; `problems` has one line for each reason."""
+    """Error: the configuration is invalid. `problems` has one line for each problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

@@ -1,4 +1,5 @@
-"""Protocols of requests, and how many a client process may have in flight."""
+"""Define the protocols, and the largest number of requests that a client process may have in
+flight."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from typing import Final
 
 MAX_IN_FLIGHT: Final[Mapping[str, int]] = {
     "grpc": 4096,
-    # Each request has a connection: a process can commonly open 1024 files, here and in the server.
+    # Over HTTP, each request in flight has its own connection; the client and the server can
+    # usually open 1024 files each.
     "http": 500,
 }
-"""Largest number of requests in flight of a client process, by protocol."""
+"""Largest number of requests that a client process has in flight, by protocol."""

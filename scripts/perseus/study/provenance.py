@@ -1,7 +1,7 @@
-"""Code and software versions that a job depends on, besides its task and files.
+"""Find the code and the software versions that a job depends on, besides its task and files.
 
-Modules that are found by name at run time, by kind of experiment, launcher, runtime or protocol,
-are listed here only for the jobs that use them.
+Some modules are found by name at run time: the modules of a kind of experiment, launcher, runtime
+or protocol. This module lists them for the jobs that use them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ OWN_ONNX = ("onnx", "onnxruntime")
 PICTURES = ("torch", "torchvision", "pillow")
 """Packages whose version may change the output of a rule's job."""
 
-_TENSORS = "backends/perseus_tensors.py"  # the backends import this package
+_TENSORS = "backends/perseus_tensors.py"  # the Python backends import this package
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Return the code of a measurement, without other experiments, launchers and protocols."""
+    """Return the modules that a measurement runs, without the modules of other experiments,
+    launchers and protocols."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -47,20 +48,22 @@ def measure_code(sources: Sources, task: MeasureTask) -> str:
 
 
 def ceiling_code(sources: Sources, task: CeilingTask) -> str:
-    """Return the code of a ceiling, with the null model."""
+    """Return the modules that the measurement of a client ceiling runs, including the null
+    model."""
     paths = ["ceiling.py", "backends/null/model.py", _TENSORS]
     return sources.fingerprint(paths, [_transport(task.client)])
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    """Return the code of the served runtime, and of the preprocessing if pictures are sent."""
+    """Return the modules behind a repository: the served runtime, and the preprocessing if clients
+    send images."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Return the code of the script that makes these tables."""
+    """Return the modules that the script of these tables runs."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -76,7 +79,7 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    """Return the code of the page, and of all figures and tables, which define their
+    """Return the modules of the report page, and of all figures and tables, which define their
     presentation."""
     shown = [
         *sources.children("perseus.report.figures"),
@@ -87,13 +90,13 @@ def report_code(sources: Sources) -> str:
 
 
 def compare_code(sources: Sources) -> str:
-    """Return the code of a comparison and its page."""
+    """Return the modules of a comparison and of its page."""
     parts = sources.files("perseus/report/templates")
     return sources.fingerprint(["compare.py", *parts], _experiments(sources))
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
-    """Return the versions of the packages that export a model and read a user's images."""
+    """Return the versions of the packages that export a model and read the images of a user."""
     return versions([*packages, *(["pillow"] if images else [])])
 
 
@@ -103,8 +106,10 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:
-    """Return the versions of the server's and the client's packages; the name of an image is in the
-    task."""
+    """Return the versions of the packages of the server and the client.
+
+    The task contains the name of a container image.
+    """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
     images = ["pillow"] if any(map(_reads_images, task.tenants)) else []
@@ -121,12 +126,12 @@ def ceiling_versions(task: CeilingTask) -> dict[str, str]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return versions by package; "none" if it is not installed."""
+    """Return the version of each package; "none" if the package is not installed."""
     return {package: _version(package) for package in sorted(packages)}
 
 
 def _backend(server: MeasuredServer) -> list[str]:
-    """Return our Python backend, if the server uses it."""
+    """Return the modules of the Python backend of Perseus, if the server uses this backend."""
     runtime, launcher = RUNTIMES[server.runtime], LAUNCHERS[server.launcher]
     native = launcher.container and runtime.native_backend
     if launcher.elsewhere or native or not runtime.python_backend:
@@ -135,7 +140,7 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """Return code that reads the tasks in the records of all cells."""
+    """Return the modules that read the tasks in the records of all cells."""
     return sources.children("perseus.study.experiments")
 
 
@@ -144,8 +149,10 @@ def _transport(client: MeasuredClient) -> str:
 
 
 def _client(client: MeasuredClient) -> list[str]:
-    """Return the client's packages: grpcio controls models and reads statistics with every
-    protocol."""
+    """Return the packages of the client.
+
+    With every protocol, the client uses grpcio to control models and to read statistics.
+    """
     return ["tritonclient", "numpy", "grpcio", "aiohttp" if client.protocol == "http" else "hpack"]
 
 

@@ -1,7 +1,7 @@
-"""Files in the folder of a cell's raw results.
+"""Define the names of the files in the folder of raw results of a cell.
 
-They are not in `files`, which imports all kinds of experiments: a measurement depends only on its
-own kind.
+These names are not in the module `files`, which imports all kinds of experiments: a measurement
+depends only on the code of its own kind.
 """
 
 from __future__ import annotations

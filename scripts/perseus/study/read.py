@@ -26,7 +26,7 @@ from perseus.study.tasks.tables import Price
 from perseus.study.validation import validated
 
 RENAMED = {("measurement", "precision"): "preset"}
-"""Old names of keys that are still accepted if their value is a preset; today precision is the
+"""Old names of keys that are still valid if their value is a preset. Today, `precision` is the
 numeric precision."""
 
 
@@ -35,10 +35,10 @@ def read_study(
 ) -> Study:
     """Read the study of a configuration.
 
-    prices: the price list, unless the configuration names another. folder: paths in the
-    configuration are relative to it. most_cores: largest number of cores of a server on the
-    measuring machine, None if unknown; settings of a grid with more are left out. Raises
-    ConfigError with all problems.
+    `prices` is the price list, unless the configuration names another price list. Paths in the
+    configuration are relative to `folder`. `most_cores` is the largest number of cores of a server
+    on the measuring machine, or None if unknown; settings of a grid with more cores are left out.
+    Raises ConfigError with all problems.
     """
     try:
         plain = _plain(_with_new_names(raw))
@@ -72,7 +72,8 @@ def read_study(
     }
 
     def priced(server: Server) -> tuple[Price, ...]:
-        """Return the price of a variant, in proportion to that of its base server."""
+        """Return the price of a variant of a server, in proportion to the price of its base
+        server."""
         name = configured(server.name)
         return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
 
@@ -99,14 +100,16 @@ def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, .
 
 
 def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
-    """Return the price list of the study, or the default one. Raises ConfigError."""
+    """Return the price list of the study, or the default price list. Raises ConfigError if the list
+    is invalid."""
     if study.costs.prices is not None:
         return read_price_list(folder / study.costs.prices, study.costs.prices)
     return read_price_list(default, f"{default.parent.name}/{default.name}")
 
 
 def _plain(value: Any) -> Any:
-    """Return 8 for 8.0, since `Real` accepts both, and the text of an unquoted date."""
+    """Return the value in plain form: 8 for 8.0 (the type `Real` accepts both), and the text of an
+    unquoted date."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -117,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def _with_new_names(raw: Any) -> Any:
-    """Return the configuration with old keys moved to their new names.
+    """Return the configuration with old keys renamed to their new names.
 
     The old key takes precedence, since only the user can have set it.
     """

@@ -1,4 +1,4 @@
-"""Recorded arrivals with their real times, read from files of several formats."""
+"""Read recorded arrivals with their real times, from files of several formats."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from perseus.study.traces import TraceSource
 
 MINUTE_S: Final = 60.0
 AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
-"""The columns before those of the minutes, 1, 2, … (AzureFunctionsDataset2019.md of
+"""Columns before the columns of the minutes, 1, 2, … (AzureFunctionsDataset2019.md of
 github.com/Azure/AzurePublicDataset)."""
 
 MAX_COUNT: Final = 10**9
-"""Largest number of invocations in a minute; more would overflow a sum."""
+"""Largest number of invocations in one minute; larger numbers could overflow a sum."""
 
 
 class Format(NamedTuple):
-    """A public format: columns that identify it, the column of the times and its unit, and the
-    column of the seconds that each request had taken at its time."""
+    """A public format of traces.
+
+    The fields are the columns that identify the format, the column of the times with its unit, and
+    the column with the seconds that a request had already taken at its time.
+    """
 
     name: str
     columns: frozenset[str]
@@ -56,12 +59,12 @@ FORMATS: Final = (
         for key in ("input_length", "output_length", "hash_ids", "text_input", "session_id")
     ),
 )
-"""The first format of which a file has all columns applies."""
+"""Known formats. A file has the first format whose columns it all has."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Arrivals of a file.
+    """Recorded arrivals of a file.
 
     `counts` arrived in intervals of `interval_s` that begin at `starts_s`, ascending, both of shape
     (n,). With an interval of 0 s, the times are exact. All times lie in [0, length_s).
@@ -74,11 +77,12 @@ class Recorded:
 
     @property
     def is_of_one_time(self) -> bool:
-        """True if all arrivals are in one interval, or at one time."""
+        """True if all arrivals are in the same interval or at the same time."""
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
-        """Return the mean number of each interval's arrivals in [begin_s, end_s), shape (n,)."""
+        """Return the expected number of arrivals of each interval that lie in [begin_s, end_s),
+        shape (n,)."""
         if self.interval_s == 0:
             inside = ((self.starts_s >= begin_s) & (self.starts_s < end_s)).astype(float)
         else:
@@ -88,25 +92,26 @@ class Recorded:
         return np.asarray(self.counts * inside)
 
     def times_s(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the time of each arrival, ascending: a random time within its interval."""
+        """Return the times of all arrivals in ascending order; the time of an arrival is random
+        within its interval."""
         starts_s = np.repeat(self.starts_s, self.counts)
         return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
     def gaps_s(self) -> tuple[float, ...]:
-        """Return the gaps between the arrivals, the same in each call."""
+        """Return the gaps between the arrivals; each call returns the same gaps."""
         return tuple(np.diff(self.times_s(np.random.default_rng(0))).tolist())
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The interpretation of a file."""
+    """Interpretation of a trace file."""
 
     recorded: Recorded
     understood: Understood
     format: str
 
     def message(self, name: str) -> str:
-        """Return one line: the format, the duration, and the number of requests."""
+        """Return one line of text with the format, the duration, and the number of requests."""
         count, length_s = int(self.recorded.counts.sum()), self.recorded.length_s
         unit, column = self.understood.unit, self.understood.column
         of = f" of column {column!r}" if column else ""
@@ -120,10 +125,12 @@ class Trace:
 
 
 def of_times(times_s: NDArray[np.float64]) -> Recorded:
-    """Return arrivals at these times, ascending: from the first time to a mean gap after the last.
+    """Return the arrivals at these ascending times.
+
+    The recording lasts from the first time to one mean gap after the last time.
 
     If several requests have the same second, and all times are whole seconds, the times were
-    rounded: each request then has a random time of its second.
+    rounded: each request then gets a random time within its second.
     """
     is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
     times_s = times_s - times_s[0]
@@ -166,10 +173,10 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
 
 
 def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
-    """Read the same from a file whose path is relative to `folder`.
+    """Read the selected arrivals of a trace whose path is relative to `folder`.
 
-    Raises TraceError for all problems that a user can correct: also for a file that cannot be
-    opened, and for a doubtful unit, if it matters.
+    Raises TraceError for all problems that a user can correct, also if the file cannot be opened,
+    or if the unit matters and is doubtful.
     """
     try:
         trace = read_trace(folder / source.file, source)
@@ -194,8 +201,10 @@ def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
 
 
 def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
-    """Return counts per minute, summed over all selected rows: a function has one row per
-    trigger."""
+    """Return the counts per minute, summed over all selected rows.
+
+    A function has one row per trigger.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

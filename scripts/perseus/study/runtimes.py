@@ -1,7 +1,8 @@
-"""Runtimes: backends that execute networks inside Triton, and their requirements.
+"""Define the runtimes (backends that execute networks inside Triton) and their requirements.
 
-A new one is an entry here, a module of its name in `models/runtimes` (its parameters in
-config.pbtxt), and a folder of its name in `scripts/backends`, if a Python backend serves it.
+To add a runtime, add an entry here and a module of the same name in `models/runtimes` (its
+parameters in config.pbtxt). If a Python backend serves the runtime, also add a folder of the same
+name in `scripts/backends`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from dataclasses import dataclass
 from typing import Final
 
 ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
-"""Kind of the served file: an ONNX file, a program of torch.export, or a TensorRT plan."""
+"""Kind of the model file: an ONNX file, a program of torch.export, or a TensorRT plan."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """A backend that executes networks.
+    """A runtime: a backend that executes networks.
 
-    `precisions` are the offered ones, by device. `python_backend` says that scripts/backends has a
-    backend of this name, which the embedded server runs. `native_backend` says that NVIDIA's images
-    have their own; `platform` is its name, if it differs from the runtime's. `packages` are
-    packages whose version changes the Python backend.
+    `precisions` has the supported precisions of each device. `python_backend` is true if
+    scripts/backends has a backend of this name, which the embedded server runs. `native_backend` is
+    true if the images of NVIDIA contain a backend for the runtime; `platform` is the name of this
+    backend, if the name differs. `packages` has the packages whose version affects the Python
+    backend.
     """
 
     title: str
@@ -34,7 +36,7 @@ class Runtime:
 
     @property
     def all_precisions(self) -> set[str]:
-        """Precisions on any device."""
+        """Precisions that the runtime supports on at least one device."""
         return {precision for offered in self.precisions.values() for precision in offered}
 
 

@@ -1,4 +1,4 @@
-"""A scenario: models that share a server, and the experiments on it."""
+"""Define a scenario: the models that share a server, and the experiments on the server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 
 
 class ScenarioSettings(Part):
-    """Models that are served together, and their servers: one scenario on each."""
+    """Models that share a server, and the servers on which Perseus measures the scenario."""
 
     name: Name = Field(
         description="The name of the scenario. Files and tables name a scenario of one tenant after"
@@ -31,31 +31,39 @@ class ScenarioSettings(Part):
         examples=["shared"],
     )
     servers: Annotated[tuple[Text, ...], Field(min_length=1), Different] = Field(
-        description="The servers to measure it on.",
+        description="The servers on which Perseus measures the scenario.",
         examples=[["cpu1"]],
         json_schema_extra={"uniqueItems": True},
     )
     tenants: Annotated[tuple[Tenant, ...], Field(min_length=1)] = Field(
-        description="The models served together. One tenant is a dedicated scenario.",
+        description=(
+            "The models that share the server. A scenario with one tenant is a dedicated scenario."
+        ),
         examples=[[{"model": "resnet50"}]],
     )
     experiments: Annotated[tuple[Experiment, ...], Field(min_length=1)] = Field(
-        default=(), description="What to measure. Default, the peak of a dedicated scenario."
+        default=(),
+        description=("The experiments on the scenario. Default: the peak of a dedicated scenario."),
     )
     preset: PresetName | None = Field(
         default=None,
-        description="Amount of evidence. It also applies to the dedicated peaks with which the"
-        " scenario is compared: these are measured separately. Default, the preset of"
-        " measurement.",
+        description=(
+            "The amount of evidence for this scenario. The preset also applies to the dedicated"
+            " peaks with which the scenario is compared; Perseus measures these dedicated peaks"
+            " separately. Default: the preset of `measurement`."
+        ),
     )
     grid: Grid | None = Field(
         default=None,
-        description="Settings to vary. Perseus measures all experiments of the scenario, and the"
-        " dedicated peaks of its tenants, with each setting. The report recommends one setting"
-        " for each model and mix.",
+        description=(
+            "The settings to vary. Perseus measures all experiments of the scenario, and the"
+            " dedicated peaks of its tenants, with each setting. The report recommends one setting"
+            " for each model and mix."
+        ),
     )
 
     @property
     def result_name(self) -> str:
-        """Its name in files and tables. A scenario of one tenant has the name of its tenant."""
+        """Name of the scenario in files and tables. A scenario of one tenant has the name of its
+        tenant."""
         return self.tenants[0].name if len(self.tenants) == 1 else self.name

@@ -1,4 +1,5 @@
-"""A server of a study: hardware, launcher and runtime, and its cloud instance."""
+"""Define a server of a study: hardware, launcher, runtime, and the cloud instance that sets its
+price."""
 
 from __future__ import annotations
 
@@ -26,26 +27,35 @@ Cores = Annotated[Whole, Field(ge=1)]
 
 
 class Server(Part):
-    """Hardware, launcher and runtime. A cell uses `tasks.measure.MeasuredServer`."""
+    """Hardware, launcher and runtime of a server. The task of a cell has a
+    `tasks.measure.MeasuredServer` instead."""
 
     name: Name = Field(description="The name of the server in this study.", examples=["cpu1"])
     device: Device = Field(default="cpu", description="What computes (docs/how-to/gpu.md).")
     gpus: Annotated[tuple[Gpu, ...], Field(min_length=1), Different] | None = Field(
         default=None,
-        description="The GPUs of a server with `device` gpu, such as [0, 1]: their numbers in"
-        " nvidia-smi, or among those of CUDA_VISIBLE_DEVICES where that is set.",
+        description=(
+            "The GPUs of a server with `device` gpu, such as [0, 1]: their numbers in nvidia-smi."
+            " If CUDA_VISIBLE_DEVICES is set, the numbers count the GPUs in this variable."
+        ),
         json_schema_extra={"uniqueItems": True},
     )
     launcher: LauncherName = Field(
         default="embedded",
-        description="How the server starts. `embedded` starts the Triton of the nvidia-pytriton"
-        " wheel; `remote` uses a server that runs already (docs/how-to/remote-servers.md); the"
-        " others start a container of NVIDIA (docs/how-to/containers.md).",
+        description=(
+            "The way in which the server starts. `embedded` starts the Triton of the"
+            " nvidia-pytriton wheel. `remote` uses a server that already runs"
+            " (docs/how-to/remote-servers.md). All other launchers start a container of NVIDIA"
+            " (docs/how-to/containers.md)."
+        ),
     )
     image: Image | None = Field(
         default=None,
-        description="The container's image, such as nvcr.io/nvidia/tritonserver:24.10-py3; for"
-        " apptainer the path of a .sif file or docker://nvcr.io/nvidia/tritonserver:24.10-py3.",
+        description=(
+            "The image of the container, such as nvcr.io/nvidia/tritonserver:24.10-py3; for"
+            " apptainer, the path of a .sif file or"
+            " docker://nvcr.io/nvidia/tritonserver:24.10-py3."
+        ),
     )
     runtime: RuntimeName = Field(
         default="onnxruntime",
@@ -53,8 +63,10 @@ class Server(Part):
         " tensorrt for GPUs in a container.",
     )
     cores: Cores = Field(
-        description="Number of CPU cores that the server is pinned to; the client needs at least"
-        " one more. For a remote server: the number of its cores.",
+        description=(
+            "Number of CPU cores to which the server is pinned. The client needs at least one more"
+            " core. For a remote server: the number of cores of the server."
+        ),
         examples=[1],
     )
     remote: Remote | None = Field(
@@ -63,15 +75,17 @@ class Server(Part):
     )
     price: PriceRow | None = Field(
         default=None,
-        description="The row of the price list that this server stands for. Without a price, the"
-        " server has no costs; `demand` and `grid` need one.",
+        description=(
+            "The row of the price list with the price of this server. Without a price, the server"
+            " has no costs. `demand` and `grid` require a price."
+        ),
         examples=[{"instance": "n1-standard-1", "region": "us-central1"}],
     )
     other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
         default=(),
         description=(
             "Other rows of the price list for this server, such as other regions or clouds. The"
-            " table other_costs has their costs; everything else uses `price`."
+            " table other_costs has the costs at these prices; all other results use `price`."
         ),
     )
 
@@ -82,17 +96,18 @@ class Server(Part):
 
     @property
     def image_file(self) -> str | None:
-        """The image, if it is a file of this host."""
+        """Path of the image, if the image is a file of this host."""
         may_be = LAUNCHERS[self.launcher].image_schemes and "://" not in (self.image or "")
         return self.image if may_be else None
 
     @property
     def gpus_here(self) -> tuple[int, ...]:
-        """GPUs that this host must have."""
+        """Numbers of the GPUs that this host must have."""
         return () if self.remote else self.gpus or ()
 
     @property
     def served_gpus(self) -> tuple[int, ...]:
-        """GPUs as the server numbers them: from 0 on if this host passes them to it."""
+        """Numbers of the GPUs inside the server: from 0 on, if this host passes the GPUs to the
+        server."""
         gpus = self.gpus or ()
         return gpus if self.remote else tuple(range(len(gpus)))

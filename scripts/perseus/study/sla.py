@@ -1,4 +1,4 @@
-"""A response-time target."""
+"""Define the SLA of a model: a response-time target."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from perseus.study.base import Part, Real
 
 
 class Sla(Part):
-    """A response-time target: at least `percentile` % of the requests get a response within
-    `latency_ms` of the intended send."""
+    """A response-time target (SLA): at least `percentile` % of the requests get a response within
+    `latency_ms` after the intended send time."""
 
     percentile: Annotated[Real, Field(ge=50, le=99.9)] = Field(
         default=95.0,
-        description="The share of requests, in percent, that must be answered in time.",
+        description=(
+            "The share of requests, in percent, that must get a response within the time limit."
+        ),
     )
     latency_ms: Annotated[Real, Field(gt=0, le=600_000)] = Field(
-        description="The time limit, from the intended send to the answer, in milliseconds.",
+        description="The time limit from the intended send time to the response, in milliseconds.",
         examples=[100.0],
     )
 
     @property
     def allowed(self) -> float:
-        """The share of requests that may exceed the latency."""
+        """Share of requests that may exceed the latency."""
         return 1 - self.percentile / 100

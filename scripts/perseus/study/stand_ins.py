@@ -1,7 +1,7 @@
-"""Valid values that replace invalid ones, so that other checks can run.
+"""Track the stand-ins: valid values that replace invalid values, so that other checks can run.
 
-A stand-in is the place of a replaced value. A problem at or below a stand-in is about a value that
-the user did not write. Problems elsewhere may also follow from the missing invalid value.
+A problem at or below the place of a stand-in is about a value that the user did not write. A
+problem at another place may also be a consequence of the replaced value.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Final
 from perseus.study.problems import Place, path
 
 _FOLLOWING: Final = re.compile(
-    # References to a replaced name are not what the user meant.
+    # A reference to a replaced name does not name the item that the user means.
     r"models(\[\d+\](\.name)?)? (models\[\d+\]|scenarios\[\d+\]\.tenants\[\d+\]\.model"
     r"|demand\.models\[\d+\]\.name)"
     r"|servers(\[\d+\](\.name)?)? scenarios\[\d+\]\.servers\[\d+\]"
-    # It is also unknown which models are served, or how many share a server.
+    # Without the replaced value, it is also unknown which models are served, or how many models
+    # share a server.
     r"|scenarios(\[\d+\])? (models\[\d+\]|demand\.models.*)"
     r"|scenarios\[(?P<i>\d+)\]\.tenants(\[\d+\](\.(model|name))?)? (models\[\d+\]|demand\.models.*"
     r"|scenarios\[(?P=i)\]\.(name|tenants|experiments.*|grid.*))"
     r"|scenarios(\[\d+\](\.servers.*)?)? demand\.servers.*"
-    # Also unknown: the precision of a model, the settings that a tenant must fit, the machine of a
-    # price, and the keys that a grid varies.
+    # Without the replaced value, the precision of a model, the settings that a tenant must match,
+    # the machine of a price, or the keys that a grid varies are unknown.
     r"|(models\[\d+\]|scenarios\[\d+\]\.tenants\[\d+\])\.precision"
     r" scenarios\[\d+\]\.(tenants\[\d+\]\.model|grid)"
     r"|scenarios\[(?P<j>\d+)\]\.tenants\[(?P<t>\d+)\]\..*"
@@ -31,25 +32,26 @@ _FOLLOWING: Final = re.compile(
     r"|servers\[(?P<s>\d+)\]\.(?P<p>price|other_prices\[\d+\])\..*"
     r" servers\[(?P=s)\]\.(?P=p)(\..*)?"
     r"|scenarios\[(?P<g>\d+)\]\.grid\.vary\..* scenarios\[(?P=g)\]\.grid(\.vary)?"
-    # Also unknown: the columns of a file of arrivals.
+    # Without the replaced value, the columns of a file of arrivals are unknown.
     r"|(?P<f>.*\.(trace|traces\[\d+\]))\.(file|column|unit|where.*) (?P=f)"
-    # Also unknown: the keys of an arrival process.
+    # Without the replaced value, the keys of an arrival process are unknown.
     r"|measurement\.arrivals\.process measurement\.arrivals\..*"
     r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"
     r" scenarios\[(?P=k)\]\.experiments\[(?P=e)\](\..*)?"
 )
-"""Pairs of a stand-in and the place of a problem that only the stand-in may cause."""
+"""Patterns of the place of a stand-in, each with the places of problems that the stand-in may
+cause."""
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
-    """Return whether a value at or around the place was replaced."""
+    """Return whether a stand-in replaced the value at this place or around it."""
     return any(place[: len(each)] == each for each in stand_ins)
 
 
 def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
     """Return whether a stand-in may be the only cause of a problem.
 
-    Such a problem is reported only after the first correction.
+    A problem with this cause is reported only after the user corrects the replaced value.
     """
     return stands_in(place, stand_ins) or any(
         _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")

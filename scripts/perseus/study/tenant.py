@@ -1,4 +1,4 @@
-"""A tenant: one model as it is served in a scenario."""
+"""Define a tenant: one model as it is served in a scenario."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ class DynamicBatching(Part):
     """Triton joins waiting requests into batches."""
 
     max_queue_delay_us: QueueDelay = Field(
-        default=0, description="How long a request may wait for further requests, in microseconds."
+        default=0,
+        description=("The time that a request may wait for further requests, in microseconds."),
     )
     preferred_batch_sizes: tuple[BatchSize, ...] = Field(
-        default=(), description="Batch sizes that are passed to the network without waiting."
+        default=(),
+        description=("Batch sizes that Triton passes to the network without further waiting."),
     )
 
 
 class Tenant(Part):
-    """A model as it is served. Its name stands for the same settings in the whole study."""
+    """A model as it is served. In the whole study, tenants with the same name have the same
+    settings."""
 
     model: Text = Field(description="The name of a model.", examples=["resnet50"])
     name: Name = Field(
         default_factory=lambda given: given["model"],
-        description="The name of the tenant. Default, the model's.",
+        description="The name of the tenant. Default: the name of the model.",
     )
     precision: Precision | None = Field(
-        default=None, description="The numeric precision of its network. Default, the model's."
+        default=None,
+        description=("The numeric precision of the network. Default: the precision of the model."),
     )
     instances: Instances = Field(
         default=1,
@@ -51,40 +55,50 @@ class Tenant(Part):
     )
     request_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
         default=1,
-        description="Images in each request, at most max_batch_size. Rates stay requests/s; costs"
-        " are those of an image.",
+        description=(
+            "Number of images in each request, at most max_batch_size. Rates remain in requests/s;"
+            " costs are per image."
+        ),
     )
     dynamic_batching: DynamicBatching | None = Field(
         default=None,
-        description="Whether Triton joins waiting requests into batches. Default, it does not.",
+        description=(
+            "Settings with which Triton joins waiting requests into batches. Default: Triton does"
+            " not join requests."
+        ),
     )
     priority: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
-        description="Share of turns on the server's cores among the tenants that have one (Triton's"
-        " rate limiter): 1 is served twice as often as 2.",
+        description=(
+            "Priority for the cores of the server among the tenants with a priority (rate limiter"
+            " of Triton): Triton serves priority 1 twice as often as priority 2."
+        ),
     )
     intra_op_threads: Threads | None = Field(
         default=None,
-        description="Threads of one inference; with a priority, at most the server's cores."
-        " Default, the server's cores.",
+        description=(
+            "Number of threads of one inference; with a priority, at most the number of cores of"
+            " the server. Default: the number of cores of the server."
+        ),
     )
     preprocessing: PreprocessedBy | None = Field(
         default=None,
         description=(
-            "Where images are converted into tensors: `server` sends them as files, which the"
-            " server decodes, resizes and normalises before the network (of torchvision's models)."
-            " `client` converts them before the load, sends the tensors, and measures the CPU time"
-            " of the conversion. The images are those of the model's `images`, or seeded random"
-            " ones, JPEG of 512 x 384 pixels. Default, requests are tensors of unspecified origin."
+            "The place of the conversion of images into tensors. With `server`, the client sends"
+            " image files, and the server decodes, resizes and normalises them before the network"
+            " (models of torchvision only). With `client`, the client converts the images before"
+            " the load, sends the tensors, and measures the CPU time of the conversion. The images"
+            " are the `images` of the model, or seeded random JPEG images of 512 x 384 pixels."
+            " Default: requests are tensors, and Perseus measures no conversion."
         ),
     )
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Triton models that a request passes, if they are several."""
+        """Names of the Triton models that a request passes, if there are several."""
         return steps(self.name, self.preprocessing)
 
     @property
     def network(self) -> str:
-        """The Triton model of its network."""
+        """Name of the Triton model that is the network of the tenant."""
         return self.steps[-1] if self.steps else self.name

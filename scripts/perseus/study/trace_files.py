@@ -1,4 +1,4 @@
-"""The content of a trace's file: rows with named columns, for every format."""
+"""Read the content of a trace file as rows with named columns, for every format."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 MAX_LISTED: Final = 3
-"""Largest number of bad rows that a message names; it counts the others."""
+"""Largest number of invalid rows that a message names; the message only counts further invalid
+rows."""
 
 HEAD_BYTES: Final = 1 << 20
-"""Number of bytes that contain the header and the first row of a file."""
+"""Number of bytes at the start of a file that contain the header and the first row."""
 
 PARQUET: Final = b"PAR1"
 DELIMITERS: Final = ",;\t"
@@ -32,12 +33,12 @@ MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 
 
 class TraceError(ValueError):
-    """A file is no trace of arrivals. The message says why, and where."""
+    """Error: a file is no trace of arrivals. The message says why, and at which place."""
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A file whose format is known, and whose rows have not been read yet.
+    """A trace file with a known format, whose rows have not been read yet.
 
     format: as text, such as "a CSV file". columns: their names; numbers, if the file has no names.
     first: the first row, as text. first_row: its number, the header included. read: returns the
@@ -52,13 +53,13 @@ class TraceFile:
     read: Callable[[Sequence[str]], Any]
 
     def described(self) -> str:
-        """Describe the content, for a user who expected something else."""
+        """Return a description of the content, for a user who expected another content."""
         columns = ", ".join(map(repr, self.columns[:20]))
         first = ", ".join(repr(text[:40]) for text in self.first[:20])
         return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
 
     def refuse(self, bad: Sequence[str]) -> None:
-        """Raise TraceError if there are bad rows; the message names the first of them."""
+        """Raise TraceError if there are invalid rows. The message names the first invalid rows."""
         if bad:
             more = len(bad) - MAX_LISTED
             rest = f"; and {more} more such row{'s' if more > 1 else ''}" if more > 0 else ""
@@ -69,7 +70,7 @@ def open_trace(path: Path) -> TraceFile:
     """Detect the format of a file. Raises OSError, and TraceError if it has no rows and columns."""
     import pyarrow as pa
 
-    with path.open("rb") as file:  # raises an error that pyarrow words differently
+    with path.open("rb") as file:  # this call raises errors with clearer messages than pyarrow
         if file.read(len(PARQUET)) == PARQUET:
             return _parquet(path)
     with pa.input_stream(str(path), compression="detect") as stream:
@@ -94,9 +95,10 @@ def number(text: str) -> float:
 
 
 def moment(text: str) -> tuple[float, bool]:
-    """Return the seconds since 1970 of a date with a time, and whether it names a zone.
+    """Return the seconds since 1970 of a date with a time, and whether the text names a time zone.
 
-    Without a zone it counts as UTC. NaN if the text is no such date (ISO 8601).
+    A date without a zone counts as UTC. The result is NaN if the text is no ISO 8601 date with a
+    time.
     """
     try:
         found = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
@@ -147,7 +149,8 @@ def _json_lines(path: Path, head: str) -> TraceFile:
             f"{path} line 1: {head[:40]!r} is no JSON object (write one object with named values"
             " per line)"
         )
-    # Only the selected values are read: others may have any type, also several.
+    # The reader parses only the selected values, since other values may have any type, even several
+    # types.
     kinds = {
         name: pa.float64() if isinstance(value, int | float) else pa.string()
         for name, value in row.items()
@@ -193,7 +196,7 @@ def _csv(path: Path, head: str) -> TraceFile:
             )
             return "skip"
 
-        # One thread, so that bad rows have numbers.
+        # With one thread, errors contain the numbers of invalid rows.
         options = pa_csv.ReadOptions(use_threads=False, skip_rows=skipped, column_names=columns)
         texts = dict.fromkeys(names, pa.string())
         try:
@@ -222,7 +225,7 @@ def _stripped(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_data(row: Sequence[str]) -> bool:
-    """Return whether a row is no header: it has only numbers, or a date with a time."""
+    """Return whether a row is data and no header: it has only numbers, or a date with a time."""
     return all(number(text) == number(text) for text in row) or any(map(is_date, row))
 
 
@@ -247,7 +250,11 @@ def _access_log(path: Path, line: str) -> TraceFile:
 
 
 def _log_row(line: str) -> tuple[str, ...]:
-    """Return the line's LOG_COLUMNS, the time in ISO 8601; empty for another line."""
+    """Return the values of LOG_COLUMNS in a line of an access log; empty if the line has another
+    form.
+
+    The time is in ISO 8601.
+    """
     found = LOG_LINE.match(line)
     if found is None or found[4] not in MONTHS:
         return ()

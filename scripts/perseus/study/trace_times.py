@@ -1,4 +1,4 @@
-"""The times of a trace: their column and unit."""
+"""Find the column and the unit of the times of a trace."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ UNIT_WORDS: Final = {
     "us": ("us", "usec", "micros", "microsecond", "microseconds"),
     "ns": ("ns", "nsec", "nanos", "nano", "nanosecond", "nanoseconds"),
 }
-"""Ends of column names that state the unit, such as `arrival_ms` or `timeUnixNano`."""
+"""Suffixes of column names that state the unit, such as in `arrival_ms` or `timeUnixNano`."""
 
 TIME_NAMES: Final = (
     *("time", "times", "timestamp", "ts", "date", "datetime", "epoch", "epochtime", "unixtime"),
     *("arrival", "arrivals", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"),
     *("starttimestamp", "startedat", "createdat", "timeunix", "starttimeunix"),
 )
-"""Names of columns of times, without unit, capitals and signs."""
+"""Usual names of columns of times, in lower case, without the unit and without punctuation."""
 
 EPOCH_S: Final = (1e9, 1e10)
-"""Seconds since 1970 from September 2001 to 2286."""
+"""Range of seconds since 1970 that count as a date: from September 2001 to 2286."""
 
 LATEST_S: Final = 1e11
 """Largest number of seconds since 1970, in the year 5138; larger numbers have another unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""Clocks are put back by an hour, before 4 o'clock. Smaller steps back, of up to DISORDER_S,
-mean that the lines of a log are not sorted."""
+"""At the end of summer time, clocks go back by one hour before 4 o'clock. Smaller steps back, of up
+to DISORDER_S seconds, mean that the lines of a log are not sorted."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -49,15 +49,15 @@ CLOCKS: Final = (
     *("Pacific/Auckland", "America/Santiago", "America/Havana", "Atlantic/Azores"),
     *("Africa/Cairo", "Asia/Beirut", "Asia/Jerusalem"),
 )
-"""One zone for each group of zones whose clocks are put back on the same day at the same hour."""
+"""One time zone for each group of zones whose clocks go back on the same day at the same hour."""
 
 REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
-"""The hours that some of these clocks show twice."""
+"""Hours of the day that at least one of these clocks shows twice."""
 
 
 @dataclass(frozen=True)
 class Understood:
-    """The interpretation of a trace's times.
+    """Interpretation of the times of a trace.
 
     column: its name, empty if the file has only one. unit: s, ms, us or ns; "dates" for dates with
     times. note: other assumptions, in a few words, or empty. doubt: why the unit may be another
@@ -71,12 +71,12 @@ class Understood:
 
 
 def words_of(name: str) -> list[str]:
-    """Return `arrivalTime_ms` -> arrival, time, ms."""
+    """Return the words of a name in lower case: arrival, time, ms for `arrivalTime_ms`."""
     return re.findall("[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
 
 
 def unit_of_name(name: str) -> str | None:
-    """Return the unit at the end of a column's name."""
+    """Return the unit of time at the end of the name of a column."""
     last = words_of(name)[-1:]
     return next((unit for unit, words in UNIT_WORDS.items() if last and last[0] in words), None)
 
@@ -88,9 +88,11 @@ def _is_named_as_time(name: str) -> bool:
 
 
 def time_column(file: TraceFile, asked: str | None) -> str:
-    """Return the named column, or the column of times by its name, its dates or its numbers.
+    """Return the column of the times: the configured column, or a column recognised by its name,
+    its dates or its numbers.
 
-    Raises TraceError if it is ambiguous; the message has the columns and the line to write.
+    Raises TraceError if the column is ambiguous. The message lists the columns and a line of
+    configuration to write.
     """
     if asked is not None:
         if asked not in file.columns:
@@ -107,7 +109,8 @@ def time_column(file: TraceFile, asked: str | None) -> str:
 
 
 def suggested(file: TraceFile) -> str:
-    """Return a line of configuration that would read the file, according to its first row."""
+    """Return a line of configuration with which Perseus could read the file, judged by its first
+    row."""
     stamped = _stamped(file)
     pairs = zip(file.columns, file.first, strict=False)
     numbered = [name for name, text in pairs if number(text) == number(text)]
@@ -117,7 +120,7 @@ def suggested(file: TraceFile) -> str:
 
 
 def _stamped(file: TraceFile) -> list[str]:
-    """Return columns whose first value is a date, or a number since 1970."""
+    """Return the columns whose first value is a date, or a number that is a time since 1970."""
     return [
         name
         for name, text in zip(file.columns, file.first, strict=False)
@@ -179,7 +182,8 @@ def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Return seconds, with a doubt if requests come less than once a second."""
+    """Return the interpretation of the numbers as seconds, with a doubt if there is less than one
+    request per second."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -200,7 +204,7 @@ def _checked(
     understood: Understood,
     are_local: bool,
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times. Raises TraceError for rows without a time."""
+    """Return the times unchanged if they are valid. Raises TraceError for rows without a time."""
 
     def row(i: int) -> str:
         return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
@@ -220,9 +224,10 @@ def _checked(
 def _local(
     path: Path, times_s: NDArray[np.float64], understood: Understood
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return times of a clock without a zone; times after it was put back by an hour are corrected.
+    """Return the times of a clock without a time zone, corrected if the clock went back by one
+    hour.
 
-    This is only visible in a file that is otherwise sorted.
+    The change of the clock is only visible in a file that is otherwise sorted.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24
@@ -239,8 +244,12 @@ def _local(
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """Return the doubt about local times if an hour that some clocks show twice has significantly
-    more requests than the hours around it, at least 1.5 times as many; else empty."""
+    """Return a doubt about local times if an hour that some clocks show twice has many requests;
+    else empty.
+
+    The hour must have significantly more requests than the hours around it, and at least 1.5 times
+    as many.
+    """
     first_hour = int(times_s.min() // HOUR_S)
     requests = np.bincount((times_s // HOUR_S).astype(int) - first_hour).astype(float)
     if len(requests) == 1:
@@ -263,13 +272,14 @@ def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
 
 
 def _is_shown_twice(hour: datetime, zone: str) -> bool:
-    """Return whether a clock of the zone shows this hour twice. `hour`: local time."""
+    """Return whether a clock of the zone shows this hour twice; `hour` is in local time."""
     first, second = (hour.replace(tzinfo=ZoneInfo(zone), fold=fold) for fold in (0, 1))
     return first.timestamp() < second.timestamp()
 
 
 def duration_text(span_s: float) -> str:
-    """Return a length of time with a unit of which it has two or more: 150 -> 2.5 min."""
+    """Return a length of time as text, in the largest unit of which it has at least two: 150 s is
+    "2.5 min"."""
     for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if span_s >= 2 * size_s:
             return f"{span_s / size_s:.3g} {unit}"
@@ -279,7 +289,8 @@ def duration_text(span_s: float) -> str:
 def rows_that_are(
     file: TraceFile, table: Any, where: Sequence[tuple[str, str]]
 ) -> NDArray[np.bool_]:
-    """Return which rows have these values in these columns. Raises TraceError if none has."""
+    """Return whether each row has these values in these columns. Raises TraceError if no row has
+    them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,8 +1,8 @@
-"""Names of the Triton models of a tenant, and of its files in a repository.
+"""Define the names of the Triton models of a tenant, and of its files in a repository.
 
-A tenant has one model with its own name, the network. If the server preprocesses, this name is an
-ensemble, and there are two models for its steps. Names of tenants have no dot, so a step never has
-the name of another tenant.
+A tenant has one Triton model with the name of the tenant: the network. If the server preprocesses
+images, the Triton model with this name is an ensemble, and two more Triton models are its steps.
+The name of a tenant has no dot, so a step never has the name of another tenant.
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ from itertools import chain
 from typing import Final, Literal
 
 PreprocessedBy = Literal["client", "server"]
-"""Where images are converted into tensors."""
+"""Places of the conversion of images into tensors."""
 
 CONFIG: Final = "config.pbtxt"
 ENSEMBLE_FILE, PREPROCESS_FILE = ".keep", "model.py"
-"""Files in the version folder of an ensemble, which has no model file but needs the folder, and
-in that of a preprocessing model."""
+"""Name of the file in the version folder of an ensemble, and of the file in the version folder of a
+preprocessing model. An ensemble has no model file but needs the folder."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
-    """Return Triton models that a request passes one after another; empty if there is only one."""
+    """Return the names of the Triton models that a request passes one after another; empty if there
+    is only one."""
     return (f"{tenant}.preprocess", f"{tenant}.network") if preprocessing == "server" else ()
 
 
 def tenant_of(model: str) -> str:
-    """Return the tenant whose Triton model has that name."""
+    """Return the tenant whose Triton model has this name."""
     return model.partition(".")[0]
 
 
 def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str) -> list[str]:
-    """Return all files of the tenant, relative to the repository; its network loads
+    """Return all files of the tenant, relative to the repository; the network loads
     `model_file`."""
     names = steps(tenant, preprocessing)
     before = {tenant: ENSEMBLE_FILE, names[0]: PREPROCESS_FILE} if names else {}
@@ -40,6 +41,8 @@ def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str)
 
 
 def answers_file(tenant: str) -> str:
-    """Return the file of the reference responses. It is in the root of the repository, where Triton
-    reads folders only."""
+    """Return the file of the reference responses of a tenant.
+
+    The file is in the root of the repository, where Triton reads folders only.
+    """
     return f"{tenant}.reference.npz"

@@ -39,8 +39,8 @@ PATTERNS = {
 def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     """Return (definition, problems, places with stand-ins).
 
-    An invalid value is replaced by its default or an example, so that one run reports all problems.
-    There is no definition if the configuration cannot be read.
+    The function replaces an invalid value by its default or an example, so that one run reports all
+    problems. Without a readable configuration, the definition is None.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -55,7 +55,7 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
         try:
             return Definition.model_validate(value), list(problems), stand_ins
         except ValidationError as error:
-            # Only at these places: failures that follow from them are no separate problems.
+            # Report only these places: failures that follow from them are no separate problems.
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
                 if not (stands_in(place, stand_ins) or _repeats_one(each, place, raw, stand_ins)):
@@ -67,23 +67,26 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
 
 
 def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place]) -> bool:
-    """Return whether a list has a duplicate only because one item is a stand-in."""
+    """Return whether a list has a duplicate only because one of its items is a stand-in."""
     if error["type"] != "twice" or not any(each[: len(place)] == place for each in stand_ins):
         return False
     return [repr(item) for item in _at(raw, place)].count(error["ctx"]["value"]) < 2
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
-    """Return pydantic's location without the parts that it adds: an experiment's kind, the branch
-    of a union."""
+    """Return the place of a pydantic error in the configuration.
+
+    Pydantic adds the kind of an experiment and the branch of a union to the place; the function
+    removes both.
+    """
     place: list[str | int] = []
     at: Json = raw
     for before, part in zip(("", *loc), loc, strict=False):
         is_experiment = isinstance(before, int) and place[-2:-1] == ["experiments"]
         if is_experiment and isinstance(at, Mapping) and part == at.get("kind"):
-            continue  # not the next key, which may have the name of its kind
+            continue  # keep the next key, which may have the same name as the kind
         if isinstance(part, str) and not isinstance(at, Mapping):
-            break  # a branch of a union at a single value
+            break  # this part is a branch of a union at a single value
         place.append(part)
         at = _inside(at, part)
     return tuple(place)
@@ -102,7 +105,7 @@ def _at(raw: Json, place: Place) -> Json:
 
 
 class DefinitionSchema:
-    """The JSON schema of a definition, with lookup by places of a configuration."""
+    """JSON schema of a definition, with lookup by the place in a configuration."""
 
     def __init__(self, schema: dict[str, Json]) -> None:
         self._root = schema
@@ -114,24 +117,25 @@ class DefinitionSchema:
         """Return the part of the schema for a place; empty if no key may be there."""
         part = self._part(place, raw)
         resolved = self._resolved(part, _at(raw, place))
-        # A description beside a reference is that of the key, not of the referenced part.
+        # A description beside a reference belongs to the key, and not to the referenced part.
         own = {key: value for key, value in part.items() if key not in ("$ref", "anyOf")}
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part as written, with references."""
+        """Return the part of the schema for a place, with unresolved references."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
             if isinstance(step, int):
                 part = part.get("items", {})
-            else:  # names of the user have a part of their own
+            else:  # keys that the user names have a part of their own
                 of_any = part.get("additionalProperties") or {}
                 part = part.get("properties", {}).get(step, of_any)
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """Return the part without references; of several kinds, that of the value."""
+        """Return the part with references resolved; among several kinds, the part for the kind of
+        the value."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -140,18 +144,18 @@ class DefinitionSchema:
             known = isinstance(kind, str) and kind in kinds
             return self._resolved({"$ref": kinds[kind]}, value) if known else {}
         choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
-        if isinstance(value, Mapping) and len(choices) > 1:  # or text
+        if isinstance(value, Mapping) and len(choices) > 1:  # the other branch is text
             choices = [each for each in choices if "$ref" in each]
-        if len(choices) == 1:  # or nothing
+        if len(choices) == 1:  # the other branch is null
             return self._resolved(choices[0], value)
         return part
 
 
 @cache
 def _schema() -> DefinitionSchema:
-    """Return the schema.
+    """Return the JSON schema of a definition.
 
-    It is made only when needed, since it takes longer than reading a study.
+    The function makes the schema only when needed, since this takes longer than reading a study.
     """
     return DefinitionSchema(Definition.model_json_schema())
 
@@ -192,7 +196,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
         case "finite_number":
             yield f"{where}: must be a number, not {value}"
         case "too_short" if not _is_short(value, part):
-            return  # the problem is in its items, or its key
+            return  # the problem is in the items of the value, or in its key
         case "too_short" | "too_long":
             bound, least = ("at least", "min") if kind == "too_short" else ("at most", "max")
             count = context[f"{least}_length"]
@@ -200,7 +204,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
         case "string_too_short":
             yield f"{where}: must not be empty"
         case "default_factory_not_called":
-            return  # because another key is missing
+            return  # the value is invalid because another key is missing
         case "twice":
             yield f"{where}: {error['msg']}"
         case _:
@@ -208,7 +212,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Return the problem of a URL in place of an address."""
+    """Return the problem of a value that is a URL in place of an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
@@ -217,7 +221,7 @@ def _of_url(key: str, value: str) -> str:
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """Return the problem of a key that is unknown there, or that belongs to another kind of
+    """Return the problem of a key that is unknown at this place, or that belongs to another kind of
     experiment."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
@@ -225,13 +229,13 @@ def _unknown(place: Place, raw: Json) -> str:
         if owners:
             return f"applies to kind: {' and '.join(owners)} only"
     known = list(parent.get("properties", {}))
-    if key == "precision" and "preset" in known:  # the preset had this name once
+    if key == "precision" and "preset" in known:  # an older version used this name for the preset
         return "unknown key (did you mean 'preset'? precision is arithmetic, of a model or tenant)"
     return f"unknown key{meant_or_known(key, known)}"
 
 
 def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
-    """Yield keys that YAML does not read as text, and their mappings."""
+    """Yield the keys that YAML does not read as text, each with its mapping."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         if items and not isinstance(key, str):
@@ -241,7 +245,7 @@ def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
 
 
 def _of_text(value: Json) -> Json:
-    """Return the configuration without them."""
+    """Return the configuration without keys that are not text."""
     if isinstance(value, Mapping):
         return {key: _of_text(part) for key, part in value.items() if isinstance(key, str)}
     return [_of_text(part) for part in value] if isinstance(value, list) else value
@@ -298,22 +302,23 @@ def _short(value: Json) -> str:
 
 
 def _repair(raw: Json, place: Place, kind: str) -> Place | None:
-    """Replace the value at a problem by a valid one; return the changed place, or None."""
+    """Replace the invalid value at a problem by a valid value; return the changed place, or
+    None."""
     if kind == "default_factory_not_called" or not place:
         return None
     if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):
-        return None  # it is long enough when its items are repaired
+        return None  # the list is long enough once its items are repaired
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
     if kind == "twice" and place[-1] == "servers":
-        listed = _at(raw, place)  # a single one of these items is too many
+        listed = _at(raw, place)  # a single item is already too many
         place = (*place, next(i for i, each in enumerate(listed) if each in listed[:i]))
     *outer, key = place
     parent = _at(raw, tuple(outer))
     if isinstance(key, int):
         is_text = _schema().at(place, raw).get("type") == "string"
         if isinstance(parent, list) and is_text and outer[-1] == "servers":
-            parent[key] = f"stand-in-{key}"  # no server has this name: the other names are checked
+            parent[key] = f"stand-in-{key}"  # no server has this name
             return place
         examples = _schema().at(tuple(outer), raw).get("examples")
         if isinstance(parent, list) and key < len(parent) and examples:
@@ -327,7 +332,7 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     if (meant := closest(str(parent.get(key)), choices)) or key == "kind":
         parent[key] = meant or KINDS[0]
         if key == "kind" and not meant:
-            return tuple(outer)  # its kind is unknown: nothing in it is checked
+            return tuple(outer)  # the kind is unknown, so nothing in this experiment is checked
     elif "examples" in part:
         parent[key] = copy.deepcopy(part["examples"][0])
     else:

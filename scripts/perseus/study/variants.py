@@ -1,8 +1,9 @@
-"""Variants of a scenario with a grid: each is an ordinary scenario on an ordinary server.
+"""Make the variants of a scenario with a grid: each variant is an ordinary scenario on an ordinary
+server.
 
 Servers, tenants and scenarios keep their names, with the changed setting as a suffix: cpu1~runtime-
-openvino, squeezenet1_1~instances-2. So a name stands for the same settings in all grids, and no
-cell is measured twice.
+openvino, squeezenet1_1~instances-2. Therefore a name stands for the same settings in all grids, and
+Perseus measures no cell twice.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_LISTED = 5
 class Variant:
     """A scenario on one server with one setting of its grid.
 
-    `why_not` says why it cannot be measured; it is empty if it can.
+    `why_not` says why the variant cannot be measured, and is empty otherwise.
     """
 
     setting: Setting
@@ -36,15 +37,15 @@ class Variant:
 
 @dataclass(frozen=True)
 class ScenarioGrid:
-    """A configured scenario with a grid, and its variants, the base first."""
+    """A configured scenario with a grid, and its variants; the base variant comes first."""
 
     scenario: ScenarioSettings
     grid: Grid
     variants: tuple[Variant, ...]
 
     def messages(self) -> Iterator[str]:
-        """Yield lines for the terminal: how many settings are measured, which are left out, and
-        why."""
+        """Yield lines for the terminal that say how many settings are measured, which settings are
+        left out, and why."""
         left_out: dict[str, list[str]] = {}
         for variant in self.variants:
             if variant.why_not:
@@ -59,7 +60,8 @@ class ScenarioGrid:
 def variants(
     item: ScenarioSettings, grid: Grid, servers: Sequence[Server], models: Mapping[str, Model]
 ) -> Iterator[Variant]:
-    """Yield all variants of a scenario on its servers, also those that cannot be measured."""
+    """Yield all variants of a scenario on its servers, including variants that cannot be
+    measured."""
     for server in servers:
         for setting in grid.settings():
             made = _variant(item, setting, server, models)
@@ -91,7 +93,7 @@ def _variant(
 
 
 def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
-    """Return the settings of a tenant without the grid."""
+    """Return the settings of a tenant as the configuration gives them, without the grid."""
     batching = tenant.dynamic_batching
     return {
         "precision": tenant.precision or model.precision,
@@ -104,7 +106,7 @@ def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
 
 
 def _changed(setting: Setting, own: Setting) -> dict[str, Value]:
-    """Return keys that a setting changes."""
+    """Return the keys that a setting changes."""
     return {key: value for key, value in setting.items() if own.get(key, value) != value}
 
 

@@ -508,7 +508,7 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
         (at("n1-standard-4", "us-central1", custom={"vcpus": 0}),
          "custom.vcpus: must be >= 1, not 0"),
         (at("n1-standard-4", "us-central1", custom={"vcpus": 4, "on_demand": {}}),
-         "custom.on_demand.usd_per_vcpu_hour: is missing (USD per vCPU.)"),
+         "custom.on_demand.usd_per_vcpu_hour: is missing (Price of one vCPU, in USD per hour.)"),
         (at("own", "here", custom={"vcpus": 4, "on_demand": {"usd_per_vcpu_hour": 0}}),
          "custom.on_demand.usd_per_vcpu_hour: must be > 0, not 0"),
     ],

@@ -1,6 +1,6 @@
-"""Checks of a configuration: one module for each section.
+"""Check a configuration; each section has a module of its own.
 
-Every check needs a definition whose parts are valid.
+A check gets a definition in which each part is valid by itself.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def all_problems(
 ) -> Problems:
     """Yield every problem with its place; paths in the configuration are relative to `folder`.
 
-    prices: None if the list cannot be read. most_cores: largest number of cores of a server on this
-    machine, None if unknown.
+    `prices` is None if the price list cannot be read. `most_cores` is the largest number of cores
+    of a server on this machine, or None if unknown.
     """
     yield from models.problems(study, folder)
     yield from servers.problems(study, folder, prices)

@@ -1,4 +1,4 @@
-"""Checks of currencies, dates and commitments."""
+"""Check the section `costs`: currencies, dates and commitments."""
 
 from __future__ import annotations
 

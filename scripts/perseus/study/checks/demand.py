@@ -1,4 +1,4 @@
-"""The demand of a study: its models and servers, the form of its rates, its traces."""
+"""Check the section `demand`: its models and servers, the form of its rates, and its traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMS = "rps:, or low_rps:, typical_rps: and peak_rps:, or trace:"
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield problems; paths are relative to `folder`."""
+    """Yield the problems of the demand. Paths in the configuration are relative to `folder`."""
     if study.demand is None:
         return
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
@@ -37,7 +37,7 @@ def problems(study: Definition, folder: Path) -> Problems:
                 " price:, or name only servers that have one)",
             )
     if not any(rate > 0 for item in study.demand.models for rate in item.levels_rps or (1.0,)):
-        yield ("demand", "models"), "have no rate above 0 (give one a rate)"
+        yield ("demand", "models"), "have no rate above 0 (give at least one model a rate)"
 
 
 def _unknown(at: Place, name: str, known: Sequence[str], what: str) -> Problems:

@@ -1,4 +1,4 @@
-"""Checks of files that a configuration names."""
+"""Check the files that a configuration names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.study.trace_files import TraceError
 from perseus.study.traces import TraceSource
 
 MAX_INTERVALS: Final = 10_000_000
-"""Largest number of intervals for the rates of a trace: nineteen years of minutes."""
+"""Largest number of intervals in which the rates of a trace are computed: 19 years of minutes."""
 
 
 def brace_problems(at: Place, path: str) -> Problems:
@@ -24,7 +24,7 @@ def brace_problems(at: Place, path: str) -> Problems:
 def found(test: Callable[[], bool]) -> bool:
     """Return the result of a test of a path.
 
-    False if the test raises, since no such file can exist or be accessed.
+    The result is False if the test raises an error, since the file cannot exist or be accessed.
     """
     try:
         return test()
@@ -35,9 +35,10 @@ def found(test: Callable[[], bool]) -> bool:
 def trace_problems(
     at: Place, source: TraceSource, folder: Path, *, interval_s: float | None = None
 ) -> Problems:
-    """Yield problems of a file of arrivals.
+    """Yield the problems of a file with recorded arrivals.
 
-    With `interval_s`, the unit of its times matters; otherwise only the ratios of its gaps do.
+    With `interval_s`, the unit of the times matters. Otherwise only the ratios of the gaps between
+    arrivals matter.
     """
     yield from brace_problems(at, source.file)
     try:

@@ -1,4 +1,4 @@
-"""Checks of grids: their size, and which settings can be measured."""
+"""Check the grids: the number of settings, and which settings can be measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ MAX_SETTINGS: Final = 300
 
 
 def problems(study: Definition, most_cores: int | None) -> Problems:
-    """`most_cores` is the largest number of cores of a server on this machine; None if unknown."""
+    """Yield the problems of all grids.
+
+    `most_cores` is the largest number of cores of a server on this machine, or None if unknown.
+    """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}
     for i, item in enumerate(study.scenarios):
@@ -84,7 +87,8 @@ def _tells_energy(server: Server) -> bool:
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:
-    """Return the first reason why a variant cannot be measured; empty if it can."""
+    """Return the first reason why a variant cannot be measured; empty if the variant can be
+    measured."""
     return next(_reasons(variant, models, most_cores), "")
 
 

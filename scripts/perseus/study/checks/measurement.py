@@ -1,4 +1,4 @@
-"""Checks of the arrivals and the client of a study."""
+"""Check the arrivals and the client of a study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from perseus.study.protocols import MAX_IN_FLIGHT
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Paths are relative to `folder`."""
+    """Yield the problems of the section `measurement`. Paths in the configuration are relative to
+    `folder`."""
     if study.measurement.client.shared_memory:
         yield from _shared_memory_problems(study)
     yield from _in_flight_problems(study)
@@ -32,7 +33,7 @@ def _shared_memory_problems(study: Definition) -> Problems:
 
 
 def _in_flight_problems(study: Definition) -> Problems:
-    """Return closed loops with more requests in flight than a client process allows."""
+    """Return the closed loops with more requests in flight than a client process allows."""
     client = study.measurement.client
     each = MAX_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes

@@ -1,4 +1,4 @@
-"""Check models: known architectures, existing files, and a scenario for each."""
+"""Check the models: known architectures, existing files, and a scenario for each model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.study.problems import Place, Problems, duplicates
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield problems; paths are relative to `folder`."""
+    """Yield the problems of the models. Paths in the configuration are relative to `folder`."""
     yield from duplicates("models", [model.name for model in study.models])
     known = sorted(torchvision_weights())
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
@@ -55,15 +55,15 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 _OF_FILES = ("shape", "deterministic")
 _OF_OTHERS = (*_OF_FILES, "inputs", "values")
-"""Keys that a model of LIBRARY/NAME and a classification model do not have."""
+"""Keys that apply neither to a model of LIBRARY/NAME nor to a classification model."""
 
 
 @functools.cache
 def torchvision_weights(kind: str = ".") -> dict[str, tuple[str, ...]]:
-    """Return torchvision's models of a kind, and the names of the weights of each.
+    """Return the models of torchvision of one kind, each with the names of its weights.
 
-    The kinds are classification (the default), `detection` and `segmentation`. They are read
-    without importing torch; empty if torchvision is not installed here.
+    The kinds are classification (the default), `detection` and `segmentation`. The function reads
+    torchvision without importing torch. The result is empty if torchvision is not installed here.
     """
     spec = importlib.util.find_spec("torchvision")
     if spec is None or not spec.submodule_search_locations:
@@ -87,7 +87,8 @@ def _library_problems(at: Place, architecture: str) -> Problems:
     library, _, name = architecture.partition("/")
     known = list(_others())
     if library == "timm":
-        # Without torch here, jobs run in another environment, and check the name.
+        # If torch is not installed here, the jobs run in another environment and check the name
+        # there.
         if importlib.util.find_spec("torch") and not importlib.util.find_spec("timm"):
             yield at, TIMM_MISSING.format(architecture)
     elif library != "torchvision":
@@ -100,7 +101,7 @@ def _library_problems(at: Place, architecture: str) -> Problems:
 
 
 def _others() -> dict[str, tuple[str, ...]]:
-    """Return torchvision's detection and segmentation models."""
+    """Return the detection and segmentation models of torchvision."""
     return {**torchvision_weights("detection"), **torchvision_weights("segmentation")}
 
 

@@ -1,4 +1,4 @@
-"""Checks of remote servers: addresses, certificates, and headers that must stay secret."""
+"""Check remote servers: addresses, certificates, and headers that must stay secret."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from perseus.study.problems import Place, Problems
 from perseus.study.remote import Remote, one_name
 from perseus.study.server import Server
 
-# Headers of HTTP and gRPC, which the libraries set.
+# The libraries set these headers of HTTP and gRPC.
 RESERVED = {"connection", "content-length", "content-type", "expect", "host", "te", "upgrade"}
 RESERVED |= {"transfer-encoding", "user-agent", "inference-header-content-length"}
 
 
 def remote_problems(at: Place, server: Server, folder: Path) -> Problems:
-    """Return the problems of the server at a place; paths are relative to `folder`."""
+    """Return the problems of the server at this place of the configuration.
+
+    Paths in the configuration are relative to `folder`.
+    """
     at = (*at, "remote")
     elsewhere = LAUNCHERS[server.launcher].elsewhere
     if elsewhere and server.remote is None:
@@ -42,7 +45,7 @@ def _address_problems(at: Place, remote: Remote) -> Problems:
 
 
 def _given(remote: Remote) -> dict[str, str]:
-    """Return addresses by key; missing addresses follow from the host."""
+    """Return the addresses of a remote server by key; a missing address follows from the host."""
     found = {"host": f"[{remote.host}]" if ":" in remote.host else remote.host}
     keys = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
     return found | {key: getattr(remote, key) for key in keys}
@@ -57,7 +60,7 @@ def _can_be_reached(address: str) -> bool:
             ipaddress.ip_address(host)
         else:
             host.encode("idna")
-    except ValueError:  # including UnicodeError
+    except ValueError:  # also a UnicodeError
         return False
     return bool(host) and port != 0
 

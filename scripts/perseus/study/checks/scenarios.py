@@ -1,4 +1,4 @@
-"""Checks of scenarios: their servers, tenants and experiments, and ambiguous names."""
+"""Check the scenarios: their servers, tenants and experiments, and ambiguous names."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from perseus.study.server import Server
 from perseus.study.tenant import Tenant
 
 LONGEST_NAME: Final = 240
-"""Longest name of a cell: file names may have 255 bytes, and those of logs have a suffix."""
+"""Largest length of the name of a cell: a file name may have 255 bytes, and the name of a log has a
+suffix."""
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Paths are relative to `folder`."""
+    """Yield the problems of the scenarios. Paths in the configuration are relative to `folder`."""
     yield from duplicates("scenarios", [item.name for item in study.scenarios])
     yield from _tenant_conflicts(study)
     yield from _name_problems(study)
@@ -49,8 +50,10 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
-    """Yield tenants with the same name and different settings: a dedicated peak is stored under the
-    name of its tenant."""
+    """Yield the tenants with the same name and different settings.
+
+    These tenants conflict, since a dedicated peak is stored under the name of its tenant.
+    """
     used: dict[str, tuple[Place, Tenant]] = {}
     for i, item in enumerate(study.scenarios):
         for j, tenant in enumerate(item.tenants):
@@ -65,8 +68,10 @@ def _tenant_conflicts(study: Definition) -> Problems:
 
 
 def _name_problems(study: Definition) -> Problems:
-    """Yield shared scenarios with the name of a tenant on their server, which is the name of the
-    dedicated scenario."""
+    """Yield the shared scenarios with the name of a tenant on their server.
+
+    The name of the tenant is already the name of its dedicated scenario.
+    """
     dedicated: dict[tuple[str, str], Place] = {}
     for i, item in enumerate(study.scenarios):
         for j, tenant in enumerate(item.tenants):
@@ -84,8 +89,10 @@ def _name_problems(study: Definition) -> Problems:
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Yield equal load lines with different settings in scenarios of one tenant, which are the same
-    dedicated scenario."""
+    """Yield load lines with the same name and different settings in scenarios of one tenant.
+
+    Scenarios with the same single tenant on a server are the same dedicated scenario.
+    """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
     for i, item in alone:
@@ -116,7 +123,7 @@ def tenant_problems(
             (*at, "preprocessing"), tenant, models[tenant.model], servers
         )
         if models[tenant.model].is_served:
-            return  # other checks (checks.served_models) refuse settings that the server has
+            return  # `checks.served_models` rejects settings that the server already has
     for server in servers if tenant.model in models else ():
         key = "model" if tenant.precision is None else "precision"
         precision = tenant.precision or models[tenant.model].precision
@@ -171,7 +178,7 @@ def _preprocessing_problems(
             " torchvision's classification models only (remove it, or give the model another"
             " architecture:)",
         )
-        return  # without the key, the server would be suitable
+        return  # without this key, the server is suitable
     if tenant.preprocessing != "server":
         return
     if tenant.priority is not None:
@@ -195,10 +202,10 @@ def _kind(model: Model) -> str:
 
 
 def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:
-    """Return precisions that the server does not support."""
+    """Return the problems of precisions that the server does not support."""
     device = server.device
     if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
-        return  # an invalid runtime, which another check reports
+        return  # another check reports the invalid runtime
     offers = [
         (on, name)
         for name, runtime in RUNTIMES.items()
@@ -223,7 +230,7 @@ def _precision_problems(at: Place, model: str, precision: Precision, server: Ser
 
 def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Problems:
     tenants = [tenant.name for tenant in item.tenants]
-    if not item.experiments:  # the default is a peak
+    if not item.experiments:  # the default experiment is a peak
         for _, text in peak.Settings(kind="peak").problems(tenants):
             yield at, f"is missing ({text})"
     seen: set[str] = set()
@@ -244,12 +251,12 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
 
 
 def cell_name(server: str, scenario: str, run: str) -> str:
-    """Return the longest name of a cell of the run."""
+    """Return the longest name that a cell of the run has."""
     return f"{server}.{scenario}.{run}.r100"
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Return names that are too long for files."""
+    """Return the problems of names that are too long for file names."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (

@@ -1,4 +1,4 @@
-"""Checks of models that a server already has: allowed servers and settings."""
+"""Check the models that a server already has: allowed servers and settings."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ OF_THE_SERVER = (
     "priority",
     "intra_op_threads",
 )
-"""Keys of a tenant that configure the serving of its model."""
+"""Keys of a tenant that configure how the server executes its model."""
 
 Served = tuple[Place, Tenant, Model]
-"""A tenant whose model its server already has, with its place."""
+"""A tenant whose model the server already has, with its place in the configuration."""
 
 
 def problems(study: Definition) -> Problems:
@@ -67,8 +67,8 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Yield two tenants with the same model on a server, whose statistics cannot distinguish
-    them."""
+    """Yield tenants with the same model on one server, which the statistics of the server cannot
+    distinguish."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
@@ -99,7 +99,8 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
 
 
 def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
-    """Yield servers on which deployed models and models that the server already has may collide."""
+    """Yield the servers on which deployed models may collide with models that the server already
+    has."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.other_models == "allow":
             continue

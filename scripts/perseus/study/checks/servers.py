@@ -1,4 +1,4 @@
-"""Checks of servers: device, launcher, runtime and price."""
+"""Check the servers: device, launcher, runtime and price."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from perseus.study.server import Server
 
 
 def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
-    """Yield problems; paths are relative to `folder`. Without a price list, prices are not
-    checked."""
+    """Yield the problems of the servers. Paths in the configuration are relative to `folder`.
+
+    Without a price list, the function does not check prices.
+    """
     yield from duplicates("servers", [server.name for server in study.servers])
     for i, server in enumerate(study.servers):
         at: Place = ("servers", i)
@@ -75,8 +77,11 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 
 
 def device_problems(at: Place, server: Server) -> Problems:
-    """Return missing or unused GPUs, and runtimes that the device or the launcher does not
-    support."""
+    """Return the problems of GPUs and runtimes of a server.
+
+    The problems are missing or unused GPUs, and runtimes that the device or the launcher does not
+    support.
+    """
     if server.device == "gpu" and server.gpus is None:
         yield (
             (*at, "gpus"),

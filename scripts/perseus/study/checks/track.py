@@ -1,4 +1,4 @@
-"""Checks of the tracking store."""
+"""Check the section `track`: the address of the MLflow tracking store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perseus.study.problems import Problems
 
 
 def problems(study: Definition) -> Problems:
-    """Yield a problem if MLflow cannot reach the store by its URI alone, or if the URI has a
+    """Yield a problem if the URI alone does not suffice to reach the store, or if the URI has a
     password."""
     uri = study.track.mlflow
     if uri is None:

@@ -1,8 +1,9 @@
-"""Experiments of a study. A kind is a module of the same name in five packages.
+"""Define the kinds of experiments. Each kind has a module of the same name in five packages.
 
-study/experiments has its settings and their cells, measurement/experiments its procedure on a
-server, results/tables its table, report/figures its figure, and report/conclusions its conclusion.
-KINDS is the only list of kinds; other code finds the modules of a kind by its name.
+The module in study/experiments has the settings and cells of a kind. The module in
+measurement/experiments has its procedure on a server, in results/tables its table, in
+report/figures its figure, and in report/conclusions its conclusion. KINDS is the only list of
+kinds; other code finds the modules of a kind by the name of the kind.
 """
 
 from __future__ import annotations
@@ -24,23 +25,24 @@ KINDS: Final = (
     "soak",
     "catalogue",
 )
-"""All kinds, in the order of the documentation. Each has a class `Settings` here with this
-`kind`, and a class `Run` for the work of one cell."""
+"""All kinds, in the order of the documentation. The module of a kind in this package has a class
+`Settings` with this `kind`, and a class `Run` for the work of one cell."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Kinds that search peaks, which share tables and figures."""
+"""Kinds that search peaks; these kinds share tables and figures."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""Kinds whose table and figure have the name of the kind; a peak has several tables and figures."""
+"""Kinds whose table and figure have the name of the kind. The kind `peak` has several tables and
+figures."""
 
 
 def settings_of(kind: str) -> Any:
-    """Return the settings class of a kind."""
+    """Return the class `Settings` of a kind of experiment."""
     return import_module(f"{__name__}.{kind}").Settings
 
 
 def run_of(kind: str) -> Any:
-    """Return the class of one run (one cell) of a kind."""
+    """Return the class `Run` of a kind of experiment; a run is the work of one cell."""
     return import_module(f"{__name__}.{kind}").Run
 
 

@@ -1,5 +1,5 @@
-"""Experiment `aa`: the same capacity on restarted servers (A/A), for the noise floor of the
-host."""
+"""Define the experiment `aa`: the same throughput on restarted servers (A/A), for the noise floor
+of the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """Windows of the same closed loop on servers that are started one after another."""
+    """Windows of the same closed loop on servers that start one after another."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"
@@ -23,25 +23,34 @@ class Run(ExperimentRun):
 
     @property
     def takes_arrivals(self) -> bool:
-        return False  # closed loops
+        return False  # closed loops use no arrival process
 
 
 class Settings(ExperimentSettings):
-    """Measure the same capacity on restarted servers."""
+    """Measure the same throughput on restarted servers."""
 
     kind: Literal["aa"] = Field(
-        description="`aa` measures the same capacity repeatedly, on restarted servers. The"
-        " differences are the noise of the host, which the report states beside savings."
+        description=(
+            "`aa` measures the same throughput repeatedly, on restarted servers. The differences"
+            " are the noise of the host, which the report states beside savings."
+        )
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(
-        default=5, description="Number of servers, started one after another."
+        default=5, description="Number of servers that Perseus starts one after another."
     )
     windows: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=4,
-        description="Number of windows on each server that count, after a first one that does not.",
+        description=(
+            "Number of windows on each server that count. One additional window before them does"
+            " not count."
+        ),
     )
     concurrency: Annotated[Whole, Field(ge=1, le=1024)] = Field(
-        default=4, description="Requests of each tenant in flight: enough to keep the server busy."
+        default=4,
+        description=(
+            "Concurrency: requests of each tenant in flight. The number must be large enough to"
+            " keep the server busy."
+        ),
     )
 
     @property

@@ -1,5 +1,5 @@
-"""Experiment `background`: one tenant's peak beside tenants at fixed rates (the design of the
-2020 study)."""
+"""Define the experiment `background`: the peak of one tenant beside tenants at fixed rates, which
+is the design of the 2020 study."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Rates = Annotated[
 
 
 class Run(peak.Run):
-    """The search of a peak along a line on which only the tenant `searched` varies.
+    """Search for a peak along a load line on which only the rate of the tenant `searched` varies.
 
-    The others stay at `background_percent` % of their dedicated peaks, or at `rates_rps`: one rate
-    for all of them, or one for each, in their order.
+    All other tenants stay at `background_percent` % of their dedicated peaks, or at `rates_rps`:
+    one rate for all of them, or one rate for each of them in their order.
     """
 
     kind: Literal["background"] = "background"
@@ -57,7 +57,7 @@ class Run(peak.Run):
 
 
 class Settings(ExperimentSettings):
-    """Search one tenant's peak while the others stay at fixed rates."""
+    """Search the peak of one tenant while all other tenants stay at fixed rates."""
 
     kind: Literal["background"] = Field(
         description="`background` searches the peak of one tenant while all other tenants stay"
@@ -68,8 +68,10 @@ class Settings(ExperimentSettings):
     )
     percents_of_peak: Annotated[tuple[peak.Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Rates of the other tenants, in percent of the dedicated peak of each. Each"
-        " number is one search.",
+        description=(
+            "Rates of the other tenants, in percent of the dedicated peak of each. Each number in"
+            " the list is one search."
+        ),
         examples=[[25, 50, 75]],
     )
     rates_rps: Annotated[tuple[Rates, ...], Field(min_length=1)] | None = Field(

@@ -1,4 +1,5 @@
-"""Base classes of experiments: settings in the configuration, and runs, one per cell."""
+"""Define the base classes of experiments: settings in the configuration, and runs with one cell
+each."""
 
 from __future__ import annotations
 
@@ -13,59 +14,63 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""Largest rate of a tenant: more than one process can send."""
+"""Largest allowed rate of a tenant, which is more than one process can send."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
 
 class ExperimentRun(Part):
-    """A run: the work of one cell. `name` is a part of the cell's name."""
+    """A run is the work of one cell of an experiment. `name` is a part of the name of the cell."""
 
     kind: str
     name: str
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """True if its rates are shares of dedicated peaks, which must be measured first."""
+        """True if the rates of the run are shares of dedicated peaks, which Perseus must measure
+        first."""
         return False
 
     @property
     def is_survey(self) -> bool:
-        """True if it is one of many rows about tenants alone.
+        """True if the run measures one of many networks alone, as a row of the catalogue.
 
-        It replaces the search of a dedicated peak, and a model that cannot be exported or served
+        The run replaces the search for a dedicated peak. A model that cannot be exported or served
         becomes a row with the reason.
         """
         return False
 
     @property
     def takes_arrivals(self) -> bool:
-        """True if it uses the study's arrivals."""
+        """True if the run uses the arrival process of the study."""
         return True
 
     @property
     def offers_load(self) -> bool:
-        """True if clients put load on its servers, with the study's number of processes."""
+        """True if clients put load on the servers of the run, with the number of client processes
+        of the study."""
         return True
 
     @property
     def needs_runs(self) -> tuple[str, ...]:
-        """Names of the runs of its scenario whose results it needs."""
+        """Names of the runs of the same scenario whose results this run needs."""
         return ()
 
     @property
     def needs_copies(self) -> bool:
-        """True if it needs scenarios with copies of its models, if the study has them."""
+        """True if the run uses results of scenarios with copies of its models, if the study has
+        these scenarios."""
         return False
 
     @property
     def traces(self) -> tuple[TraceSource, ...]:
-        """The traces that it replays, each once."""
+        """Traces that the run replays, each trace once."""
         return ()
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files that it reads, as named in the configuration: inputs of its job."""
+        """Files that the run reads, as named in the configuration; these files are inputs of the
+        job."""
         return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
@@ -76,33 +81,40 @@ class ExperimentSettings(Part):
 
     @property
     def starts_servers(self) -> bool:
-        """True if it measures starts, which is impossible for served models."""
+        """True if the experiment measures starts of a server, which is impossible for served
+        models."""
         return False
 
     @property
     def most_in_flight(self) -> int:
-        """Largest number of requests of each tenant in flight in its closed loops; 0 without
-        closed loops."""
+        """Largest concurrency of each tenant in closed loops of the experiment; 0 without closed
+        loops."""
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
-        """Yield one run for each cell, without repeats."""
+        """Yield one run for each cell of the experiment, without repeats."""
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """Return the runs for a demand with these shares of all requests per tenant; empty if the
-        demand does not name all of them."""
+        """Return the runs for a demand in which each tenant has this share of all requests.
+
+        The shares are empty if the demand does not name all tenants.
+        """
         return self.runs()
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return the same settings with other tenant names; `names` has the new name by the old
-        one."""
+        """Return the same settings with other names of tenants; `names` maps each old name to the
+        new name."""
         return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
-        """Return problems in a scenario with these tenants; places are relative to the settings."""
+        """Return the problems of the settings in a scenario with these tenants.
+
+        The place of a problem is relative to the settings.
+        """
         yield from ()
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
-        """Return the problems of the files that it names, relative to `folder`."""
+        """Return the problems of the files that the settings name; paths are relative to
+        `folder`."""
         yield from ()

@@ -1,4 +1,5 @@
-"""Experiment `catalogue`: a half-minute measurement of a network, so that many can be compared."""
+"""Define the experiment `catalogue`: a half-minute measurement of one network, for a comparison of
+many networks."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from perseus.study.problems import Problems
 
 
 class Run(ExperimentRun):
-    """A tenant alone: in process, and served within two SLAs."""
+    """Measurement of a tenant alone: in the process of the client, and on a server within two
+    SLAs."""
 
     kind: Literal["catalogue"] = "catalogue"
     name: str = "catalogue"
@@ -29,19 +31,24 @@ class Settings(ExperimentSettings):
     """Measure a tenant alone in half a minute."""
 
     kind: Literal["catalogue"] = Field(
-        description="`catalogue` measures a tenant alone in half a minute, in place of the search"
-        " of its dedicated peak, so that many networks can be compared: its rate in process, its"
-        " rate on a full server, and its limits within two SLAs (docs/explanation/catalogue.md)."
+        description=(
+            "`catalogue` measures a tenant alone in half a minute, in place of the search for its"
+            " dedicated peak, so that you can compare many networks. It measures the throughput in"
+            " the process of the client, the throughput of a full server, and the limits within"
+            " two SLAs (docs/explanation/catalogue.md)."
+        )
     )
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
         default=3.0,
         description=(
-            "The second SLA beside the model's: this multiple of the median latency of single"
-            " requests without load, with the percentile of the model's SLA."
+            "The latency of a second SLA, besides the SLA of the model: this multiple of the"
+            " median latency without load. The percentile is the percentile of the SLA of the"
+            " model."
         ),
     )
     in_process_s: Annotated[Real, Field(ge=0.2, le=60)] = Field(
-        default=2.0, description="Seconds of inferences in process, without a server."
+        default=2.0,
+        description=("Seconds of inferences in the process of the client, without a server."),
     )
 
     def runs(self) -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""Experiment `concurrency`: closed loops at several numbers of requests in flight."""
+"""Define the experiment `concurrency`: closed loops with several numbers of requests in flight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Concurrency = Annotated[Whole, Field(ge=1, le=1024)]
 
 
 class Run(ExperimentRun):
-    """The numbers of requests in flight of each tenant, in turn."""
+    """Closed loops with these concurrencies of each tenant, one after another."""
 
     kind: Literal["concurrency"] = "concurrency"
     name: str = "concurrency"
@@ -22,20 +22,24 @@ class Run(ExperimentRun):
 
     @property
     def takes_arrivals(self) -> bool:
-        return False  # closed loops
+        return False  # closed loops use no arrival process
 
 
 class Settings(ExperimentSettings):
-    """Keep fixed numbers of requests in flight."""
+    """Keep a fixed number of requests in flight, in a closed loop."""
 
     kind: Literal["concurrency"] = Field(
         description=(
-            "`concurrency` keeps a fixed number of requests in flight. It measures throughput, and"
-            " its results are comparable with those of tools that measure in closed loops."
+            "`concurrency` keeps a fixed number of requests in flight. The results are"
+            " throughputs, which are comparable with the results of tools that measure in closed"
+            " loops."
         )
     )
     concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(
-        description="Requests of each tenant in flight (a list such as [1, 4, 16]).",
+        description=(
+            "The concurrencies, a list such as [1, 4, 16]: the number of requests of each tenant"
+            " in flight."
+        ),
         examples=[[1, 4, 16]],
         json_schema_extra={"uniqueItems": True},
     )

@@ -1,4 +1,4 @@
-"""Experiment `frontier`: peaks of mixes that are chosen during the measurement."""
+"""Define the experiment `frontier`: peaks of mixes that Perseus chooses during the measurement."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from perseus.study.problems import Problems
 
 
 class Run(peak.Run):
-    """The search of a mix whose weights follow from the earlier mixes.
+    """Search for the peak of a mix whose weights follow from the results of earlier mixes.
 
-    `point` is its number among them, from 1. With `predict`, it is not searched if it is predicted
-    within `predict_within_percent`, or, if that is None, as exactly as a measurement.
+    `point` is the number of the mix among all mixes, from 1. With `predict`, Perseus does not
+    search the mix if its prediction has an error of at most `predict_within_percent`. If
+    `predict_within_percent` is None, the prediction must be as exact as a measurement.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -41,8 +42,8 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """True if it needs copies: predictions need them, a mix that is always measured does
-        not."""
+        """True if the run needs scenarios with copies of its models, as predictions do; a mix that
+        is always measured does not need them."""
         return self.predict
 
 
@@ -54,27 +55,32 @@ class Settings(ExperimentSettings):
     """Search the peaks of several mixes."""
 
     kind: Literal["frontier"] = Field(
-        description="`frontier` searches the peaks of mixes that it chooses itself. With two"
-        " tenants, each mix is placed where the frontier bends or is most uncertain. With more"
-        " tenants, the order is: the mix of the study's `demand`, in the ratio of its typical"
-        " rates, if the demand names all tenants; all tenants equally; pairs; all tenants with"
-        " twice as much of one."
+        description=(
+            "`frontier` searches the peaks of mixes that Perseus chooses. With two tenants,"
+            " Perseus places each mix where the frontier bends or is most uncertain. With more"
+            " tenants, the order of the mixes is: the mix of the `demand` in the ratio of its"
+            " typical rates, if the demand names all tenants; all tenants with equal weights;"
+            " pairs of tenants; all tenants with a double weight for one tenant."
+        )
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
-        default=5, description="Number of mixes, each a cell of its own (times the repeats)."
+        default=5, description="Number of mixes. Each mix is one cell per repeat."
     )
     predict: Flag = Field(
         default=False,
-        description="Do not measure a mix whose sharing ratio is predicted well enough from the"
-        " dedicated cells, from earlier mixes, and from scenarios in which a model shares the"
-        " server with copies of itself. The verdict of such a mix is `predicted`.",
+        description=(
+            "With `true`, Perseus does not measure a mix whose sharing ratio it can predict well"
+            " enough. The prediction uses the dedicated cells, earlier mixes, and scenarios in"
+            " which a model shares the server with copies of itself. The verdict of a mix that is"
+            " not measured is `predicted`."
+        ),
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
         description=(
-            "With `predict`, the error that nine in ten predictions must not exceed, in percent of"
-            " the sharing ratio; at least the error of a measurement. Default, the difference that"
-            " two measurements of one mix may have."
+            "With `predict`, the error in percent of the sharing ratio that nine of ten"
+            " predictions must not exceed; never less than the error of a measurement. Default:"
+            " the difference that two measurements of one mix may have."
         ),
     )
 
@@ -83,10 +89,10 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """Return the runs for a demand.
+        """Return the runs for a demand with these shares of requests per tenant.
 
-        With more than two tenants, one point is the demand's mix. Users ask about this mix, so it
-        is never predicted.
+        With more than two tenants, one point is the mix of the demand. Users ask about this mix, so
+        Perseus always measures it.
         """
         runs = self.runs()
         if len(rate_shares) > 2:
@@ -105,5 +111,6 @@ class Settings(ExperimentSettings):
 
 
 def most_points(tenants: int) -> int:
-    """Return the number of mixes of three or more tenants (`perseus.peak.frontier`)."""
+    """Return the largest number of points for three or more tenants (see
+    `perseus.peak.frontier`)."""
     return 1 + tenants * (tenants - 1) // 2 + tenants

@@ -1,4 +1,4 @@
-"""Experiment `peak`: search the largest load at which every tenant keeps its SLA."""
+"""Define the experiment `peak`: search the largest load at which every tenant keeps its SLA."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from perseus.study.problems import Problems
 Weight = Annotated[Whole, Field(ge=0, le=1000)]
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 DEMANDED: Final = "mix-demand"
-"""Name of the mix that follows from a study's demand."""
+"""Name of the mix that follows from the demand of a study."""
 
 
 class Run(ExperimentRun):
-    """A search along a load line, in units of dedicated peaks.
+    """Search along a load line, in units of dedicated peaks.
 
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
     `weights`) or "hold" (`background_tenant` stays at `background_percent` % of its dedicated peak,
-    the others rise). A mix with `rate_shares`, of all requests, rises in their ratio: its weights
-    follow from the dedicated peaks. Kinds that search along other lines are subclasses.
+    and all other rates rise). The rates of a mix with `rate_shares` rise in the ratio of these
+    shares of all requests, so its weights follow from the dedicated peaks. Kinds that search along
+    other load lines are subclasses.
     """
 
     kind: str = "peak"
@@ -38,24 +39,27 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """Return a tenant alone; named after the preset if it differs from the study's."""
+        """Return the load line of a tenant alone, named after the preset if the preset is not the
+        preset of the study."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
     def mix(cls, weights: Sequence[int]) -> Run:
-        """All rates rise in proportion; [2, 2] is the same line as [1, 1]."""
+        """Return the load line on which all rates rise in this proportion; [2, 2] is the same load
+        line as [1, 1]."""
         divisor = math.gcd(*weights) or 1
         reduced = tuple(weight // divisor for weight in weights)
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """All rates rise in the proportion of these request rates."""
+        """Return the load line on which all rates rise in the proportion of these request rates."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
     def hold(cls, tenant: str, percent: int) -> Run:
-        """`tenant` stays at `percent` % of its dedicated peak, while the others rise."""
+        """Return the load line on which `tenant` stays at `percent` % of its dedicated peak while
+        all other rates rise."""
         return cls(
             line="hold",
             name=f"hold-{tenant}-{percent}",
@@ -68,28 +72,29 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """Return the same line for a mix whose weights are known only when it is measured."""
+        """Return the load line of a mix whose weights become known only during the measurement."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return tenants that stay at a fixed rate."""
+        """Return the tenants that stay at a fixed rate on this load line."""
         return tuple(name for name in names if name == self.background_tenant)
 
     def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
-        """Return the fixed rate of each of them."""
+        """Return the fixed rate of each tenant that stays at a fixed rate, in requests/s."""
         share = self.background_percent / 100
         return {name: share * dedicated_rps[name] for name in self.background_tenants(names)}
 
     @property
     def background_at(self) -> str:
-        """The fixed rate as text."""
+        """Fixed rates of this load line as text."""
         return f"{self.background_percent} %"
 
 
 DEDICATED = Run.dedicated()
-"""The search of one tenant alone, which every tenant of a shared scenario gets."""
+"""Search for the dedicated peak of a tenant, which Perseus runs for every tenant of a shared
+scenario."""
 
 
 class Settings(ExperimentSettings):
@@ -100,17 +105,23 @@ class Settings(ExperimentSettings):
     )
     mixes: Annotated[tuple[tuple[Weight, ...], ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Ratios in which the tenants' rates rise together, in units of their dedicated"
-        " peaks and in the order of the tenants, such as [3, 1].",
+        description=(
+            "The mixes. A mix such as [3, 1] is the ratio in which the rates of the tenants rise"
+            " together, in units of their dedicated peaks and in the order of the tenants."
+        ),
     )
     hold: Text | None = Field(
         default=None,
-        description="A tenant that stays at a fixed rate while the rates of the others rise.",
+        description=(
+            "A tenant that stays at a fixed rate while the rates of all other tenants rise."
+        ),
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="The rates of that tenant, in percent of its dedicated peak."
-        " Each number is one search.",
+        description=(
+            "The fixed rates of the tenant `hold`, in percent of its dedicated peak. Each number"
+            " in the list is one search."
+        ),
     )
 
     def runs(self) -> Iterator[Run]:

@@ -1,4 +1,5 @@
-"""Experiment `replay`: bursty or recorded arrivals of all tenants together and of each alone."""
+"""Define the experiment `replay`: bursty or recorded arrivals of all tenants together and of each
+tenant alone."""
 
 from __future__ import annotations
 
@@ -21,19 +22,20 @@ Begin = Annotated[Real, Field(ge=0)]
 
 
 def of_tenant(values: Sequence[T], tenant: int) -> T:
-    """Return the value of a tenant, from a list with one value for each tenant or one for all."""
+    """Return the value for one tenant, from a list with one value for each tenant or one value for
+    all tenants."""
     return values[tenant % len(values)]
 
 
 class ReplayPhase(NamedTuple):
-    """The phase of a window, and the tenants with load in it."""
+    """Phase of a window, and the tenants with load in the window."""
 
     name: str
     loaded: tuple[int, ...]
 
 
 class Bursts(Part):
-    """A Markov-modulated Poisson process: the fields of traffic.mmpp.Mmpp."""
+    """Parameters of a Markov-modulated Poisson process: the fields of `traffic.mmpp.Mmpp`."""
 
     burst_factor: float
     burst_s: float
@@ -41,7 +43,8 @@ class Bursts(Part):
 
 
 class Trace(Part):
-    """Parts of recordings; lists have an entry for each tenant, or one for all."""
+    """Selected parts of recordings. A list has one entry for each tenant, or one entry for all
+    tenants."""
 
     sources: tuple[TraceSource, ...]
     begins_s: tuple[float, ...]
@@ -49,7 +52,7 @@ class Trace(Part):
 
 
 class Run(ExperimentRun):
-    """A window with all tenants, and a window with each of them alone.
+    """A window with all tenants, and a window with each tenant alone.
 
     Mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks; if both are empty, the
     rates of the trace. `cv` applies to gamma, `bursts` to mmpp, `trace` to trace.
@@ -71,15 +74,17 @@ class Run(ExperimentRun):
 
     @property
     def takes_arrivals(self) -> bool:
-        return False  # the trace's own rates
+        return False  # the rates of the trace
 
     @property
     def traces(self) -> tuple[TraceSource, ...]:
         return self.trace.sources if self.trace else ()
 
     def phases(self, tenants: int) -> list[ReplayPhase]:
-        """Return its phases: all tenants together, and each alone; only one phase for one
-        tenant."""
+        """Return the phases of the replay: all tenants together, and each tenant alone.
+
+        A replay of one tenant has only one phase.
+        """
         alone = [ReplayPhase("alone", (i,)) for i in range(tenants)]
         return alone if tenants == 1 else [ReplayPhase("shared", tuple(range(tenants))), *alone]
 
@@ -89,24 +94,30 @@ OF_PROCESS: Final = {
     **dict.fromkeys(("burst_factor", "burst_s", "burst_share"), "mmpp"),
     **dict.fromkeys(("traces", "begins_s", "time_scale"), "trace"),
 }
-"""Keys that only one process has."""
+"""Keys that apply to one arrival process only."""
 
 LISTS: Final = ("rates_rps", "percents_of_peak", "traces", "begins_s")
-"""Keys whose lists have an entry for each tenant, or one for all."""
+"""Keys whose list has one entry for each tenant, or one entry for all tenants."""
 
 
 class Settings(ExperimentSettings):
-    """Offer bursty or recorded arrivals. Lists have an entry for each tenant, or one for all."""
+    """Offer bursty or recorded arrivals. A list has one entry for each tenant, or one entry for all
+    tenants."""
 
     kind: Literal["replay"] = Field(
-        description="`replay` offers bursty or recorded arrivals, to all tenants together and with"
-        " the same arrivals to each alone: SLA attainment over time, the worst minute, the recovery"
-        " after bursts. Its lists have an entry for each tenant in their order, or one for all."
+        description=(
+            "`replay` offers the same bursty or recorded arrivals to all tenants together and to"
+            " each tenant alone. The results are the share of requests within the SLA over time,"
+            " the worst minute, and the recovery time after bursts. A list has one entry for each"
+            " tenant in their order, or one entry for all tenants."
+        )
     )
     name: Name | None = Field(
         default=None,
-        description="The name of the replay, which distinguishes several replays of a scenario."
-        " Default, the process.",
+        description=(
+            "The name of the replay, which distinguishes several replays of a scenario. Default:"
+            " the arrival process."
+        ),
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
         description=(
@@ -117,43 +128,51 @@ class Settings(ExperimentSettings):
     )
     duration_s: Annotated[Real, Field(ge=1, le=3600)] = Field(
         default=120.0,
-        description="Seconds of arrivals, once for all tenants together and once"
-        " for each tenant alone.",
+        description=(
+            "Seconds of arrivals. Perseus replays them once to all tenants together and once to"
+            " each tenant alone."
+        ),
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
-        default=None, description="Mean rates in requests/s. Default for a trace, its own rates."
+        default=None,
+        description=("Mean rates in requests/s. Default for a trace: the recorded rates."),
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
         description="Mean rates in percent of the dedicated peaks, in place of rates_rps.",
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
-        default=None, description="Coefficient of variation of the gaps; gamma only. Default, 4."
+        default=None,
+        description=(
+            "Coefficient of variation of the gaps between arrivals; gamma only. Default: 4."
+        ),
     )
     burst_factor: Annotated[Real, Field(gt=1, le=1000)] | None = Field(
         default=None,
-        description="Rate in a burst over the rate between bursts; mmpp only. Default, 5.",
+        description="Rate in a burst divided by the rate between bursts; mmpp only. Default: 5.",
     )
     burst_s: Annotated[Real, Field(gt=0, le=3600)] | None = Field(
-        default=None, description="Mean length of a burst; mmpp only. Default, 3."
+        default=None, description="Mean length of a burst in seconds; mmpp only. Default: 3."
     )
     burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
-        default=None, description="Share of the time in bursts; mmpp only. Default, 0.1."
+        default=None, description="Share of the time in bursts; mmpp only. Default: 0.1."
     )
     traces: Annotated[tuple[TraceOf, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Files of recorded arrivals, or mappings that select a part of them; trace only."
+            "Files of recorded arrivals, or mappings that select a part of a file; trace only."
         ),
     )
     begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Second of the recording at which the replay begins; trace only. Default, 0.",
+        description="Second of the recording at which the replay begins; trace only. Default: 0.",
     )
     time_scale: Annotated[Real, Field(gt=0, le=1000)] | None = Field(
         default=None,
-        description="Seconds that a second of the recording takes: 0.1 is ten times as fast; trace"
-        " only. Default, 1.",
+        description=(
+            "Seconds in the replay for one second of the recording: 0.1 replays ten times as fast;"
+            " trace only. Default: 1."
+        ),
     )
 
     def runs(self) -> Iterator[Run]:
@@ -201,7 +220,7 @@ class Settings(ExperimentSettings):
 
     @property
     def _keeps_rates(self) -> bool:
-        """True if the rates of the recording are kept."""
+        """True if the replay keeps the rates of the recording."""
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:

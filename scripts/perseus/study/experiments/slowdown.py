@@ -1,4 +1,5 @@
-"""Experiment `slowdown`: every tenant beside every other tenant, and alone."""
+"""Define the experiment `slowdown`: the latency of every tenant beside every other tenant, and
+alone."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from perseus.study.experiments.base import MAX_RPS, ExperimentRun, ExperimentSet
 from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
-"""Default share of the dedicated peak: two such tenants do not fill a server, but requests of
-one wait for those of the other."""
+"""Default rate in percent of the dedicated peak. At this rate, two tenants do not fill a server,
+but the requests of one tenant wait for requests of the other tenant."""
 
 
 class Run(ExperimentRun):
-    """Rounds of all pairs, at shares of dedicated peaks or at one rate.
+    """Rounds of windows with all pairs of tenants, at shares of dedicated peaks or at one rate.
 
-    One of `percent_of_peak` and `rate_rps` is None.
+    Either `percent_of_peak` or `rate_rps` is None.
     """
 
     kind: Literal["slowdown"] = "slowdown"
@@ -34,24 +35,29 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Offer every tenant beside every other, and alone."""
+    """Offer the load of every tenant beside every other tenant, and alone."""
 
     kind: Literal["slowdown"] = Field(
-        description="`slowdown` measures every tenant beside every other tenant, and alone at"
-        " the same rate. For each pair it reports latency beside / latency alone."
+        description=(
+            "`slowdown` measures every tenant beside every other tenant, and alone at the same"
+            " rate. For each pair, it reports the slowdown: latency beside the other tenant /"
+            " latency alone."
+        )
     )
     percent_of_peak: Annotated[Whole, Field(ge=1, le=99)] | None = Field(
         default=None,
-        description="The rate of each tenant, in percent of its dedicated peak. Default,"
-        f" {USUAL_PERCENT} where there is no rate_rps.",
+        description=(
+            f"The rate of each tenant, in percent of its dedicated peak. Default: {USUAL_PERCENT},"
+            " if there is no rate_rps."
+        ),
     )
     rate_rps: Annotated[Real, Field(ge=0.1, le=MAX_RPS)] | None = Field(
         default=None,
-        description="The rate of every tenant, in place of percent_of_peak, in requests/s.",
+        description="The rate of every tenant in requests/s, in place of percent_of_peak.",
     )
     rounds: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=3,
-        description="Number of times that all pairs are measured, each time in another order.",
+        description="Number of rounds. Each round measures all pairs, in another order.",
     )
 
     def runs(self) -> Iterator[Run]:

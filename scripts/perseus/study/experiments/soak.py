@@ -1,4 +1,4 @@
-"""Experiment `soak`: constant load for hours, to find drift and leaks."""
+"""Define the experiment `soak`: constant load for hours, to find drift and leaks."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""Number of windows of a soak test, if their length allows it: twice the number that the
-estimate of drift needs."""
+"""Number of windows of a soak test, if the allowed length of a window permits this number. The
+number is twice the number that the estimate of the drift needs."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
-"""Range of the length of a window: a percentile needs some requests, and the client keeps those
-of one window in memory."""
+"""Least and largest length of a window in seconds. A percentile needs some requests, and the client
+keeps the requests of one window in memory."""
 
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 
 
 class Run(ExperimentRun):
-    """Fixed rates of all tenants on one server, in windows of `window_s`.
+    """Fixed rates of all tenants on one server, in windows of `window_s` seconds.
 
-    Either `percents_of_peak` or `rates_rps` has an entry per tenant; the other is empty.
+    Either `percents_of_peak` or `rates_rps` has one entry per tenant; the other list is empty.
     """
 
     kind: Literal["soak"] = "soak"
@@ -41,11 +41,13 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Offer fixed rates for hours."""
+    """Offer fixed rates to one server for hours."""
 
     kind: Literal["soak"] = Field(
-        description="`soak` offers fixed rates for hours to one server: how latency, memory and"
-        " open file descriptors drift."
+        description=(
+            "`soak` offers fixed rates to one server for hours, and measures the drift of latency,"
+            " memory and open file descriptors."
+        )
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
@@ -54,7 +56,7 @@ class Settings(ExperimentSettings):
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="The rate of each tenant, in place of percents_of_peak, in requests/s.",
+        description="The rate of each tenant in requests/s, in place of percents_of_peak.",
     )
     duration_s: Annotated[Whole, Field(ge=60, le=86_400)] = Field(
         default=3600, description="Seconds of load: from a minute to a day."

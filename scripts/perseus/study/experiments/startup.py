@@ -1,4 +1,4 @@
-"""Experiment `startup`: start times of a server."""
+"""Define the experiment `startup`: the start times of a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PageCache = Literal["warm", "cold"]
 
 
 class Run(ExperimentRun):
-    """Starts of a fresh server, in turn for each state of the page cache."""
+    """Starts of a fresh server, for each state of the page cache in turn."""
 
     kind: Literal["startup"] = "startup"
     name: str = "startup"
@@ -27,25 +27,29 @@ class Run(ExperimentRun):
 
     @property
     def offers_load(self) -> bool:
-        return False  # one request after another
+        return False  # a closed loop with one request in flight
 
 
 class Settings(ExperimentSettings):
     """Start a fresh server several times."""
 
     kind: Literal["startup"] = Field(
-        description="`startup` starts a fresh server repeatedly. It measures the time until the"
-        " server is ready, the load time of each model, its first inference and its later"
-        " inferences."
+        description=(
+            "`startup` starts a fresh server repeatedly. It measures the time until the server is"
+            " ready, the load time of each model, and the latency of the first and of later"
+            " inferences."
+        )
     )
     starts: Annotated[Whole, Field(ge=1, le=200)] = Field(
         default=10, description="Number of starts for each state of the page cache."
     )
     page_cache: Annotated[tuple[PageCache, ...], Field(min_length=1), Different] = Field(
         default=("warm",),
-        description="State of the page cache when a server starts. `cold` removes the model"
-        " files from the page cache before each start, if the system supports it; the table says"
-        " which share was in memory.",
+        description=(
+            "State of the page cache when a server starts. `cold` removes the model files from the"
+            " page cache before each start, if the system supports this. The table states which"
+            " share of the files was in memory."
+        ),
         json_schema_extra={"uniqueItems": True},
     )
 

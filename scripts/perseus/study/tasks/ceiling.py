@@ -1,4 +1,4 @@
-"""Task: measure the client's ceiling beside one server."""
+"""Define the task: measure the ceilings of the client beside one server."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from perseus.study.traces import TraceOf
 
 
 class RequestOfModel(Part):
-    """Requests with a number of images of a model.
+    """Requests to a model with a certain number of images.
 
-    The allowed send lag follows from `sla_ms`, the model's SLA in coarse steps, so that a small
-    change of it needs no new ceiling.
+    The allowed send lag follows from `sla_ms`, the SLA of the model in coarse steps. After a small
+    change of the SLA, the ceiling stays valid.
     """
 
     model: str
@@ -22,9 +22,10 @@ class RequestOfModel(Part):
 class CeilingTask(Part):
     """Settings of a ceiling besides the request shapes.
 
-    The ceiling is measured on a local server, for every launcher and runtime. `cores` is the
-    server's number of cores, None for a remote server: its client has `client_cores`, and the null
-    model the others. `trace` is the source of a trace's arrivals.
+    Perseus measures the ceiling on a local server, for every launcher and runtime. `cores` is the
+    number of cores of the server, or None for a remote server. Beside a remote server, the client
+    has `client_cores`, and the null model has all other cores. `trace` is the source of the
+    arrivals of a trace.
     """
 
     server: str

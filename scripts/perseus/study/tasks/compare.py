@@ -1,4 +1,4 @@
-"""Task: compare two results."""
+"""Define the task: compare the results of two studies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perseus.study.base import Part
 
 
 class CompareTask(Part):
-    """Folders or archives of results, digests of their content, and the output folder."""
+    """Folders or archives of two results, digests of their content, and the output folder."""
 
     base: str
     new: str

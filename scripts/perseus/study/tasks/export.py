@@ -1,4 +1,4 @@
-"""Task: export one model."""
+"""Define the task: export one model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task: draw one figure."""
+"""Define the task: draw one figure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from perseus.study.presentation import Font
 
 
 class FigureTask(Part):
-    """Width in print, font and size, and the pricing to draw."""
+    """Style of a figure (width in print, font and font size), and the pricing whose costs the
+    figure shows."""
 
     width_mm: float
     font: Font = "sans"

@@ -1,4 +1,4 @@
-"""Task: measure one cell."""
+"""Define the task: measure one cell."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from perseus.study.triton_models import PreprocessedBy, steps
 
 
 class MeasuredArrivals(Part):
-    """Arrivals; `cv` is the coefficient of variation of gamma gaps."""
+    """Arrival process of a cell. `cv` is the coefficient of variation of gamma-distributed gaps."""
 
     process: str
     cv: float
 
 
 class MeasuredClient(Part):
-    """The client; `processes` per tenant, None to use one per core."""
+    """Settings of the client of a cell. `processes` is the number of client processes per tenant;
+    None means one process per core."""
 
     protocol: str
     shared_memory: bool
@@ -33,7 +34,8 @@ class MeasuredClient(Part):
 
 
 class MeasuredServer(Part):
-    """The server. `gpus` are those of this host; none for a CPU server or a remote server."""
+    """The server of a cell. `gpus` has the numbers of GPUs of this host; empty for a CPU server or
+    a remote server."""
 
     name: str
     device: str
@@ -46,10 +48,10 @@ class MeasuredServer(Part):
 
 
 class ServedModel(Part):
-    """A served model, by its name on the server.
+    """A model that the server already has, by its name on the server.
 
-    `shape` sets the sizes that its inputs leave open. Unless it is `deterministic`, responses to
-    the same request differ. `examples` are the content of the requests.
+    `shape` sets the sizes of inputs that are not fixed. If `deterministic` is false, the responses
+    to the same request may differ. `examples` is the content of the requests.
     """
 
     name: str
@@ -59,11 +61,11 @@ class ServedModel(Part):
 
 
 class MeasuredTenant(Part):
-    """A tenant from the client's side.
+    """A tenant as the client needs to know it.
 
-    `served_model` is None for a deployed model. For a model that the server already has, only the
-    server knows batches and precision, which are None here. `preprocessing` says where images are
-    converted into tensors; None if requests are tensors.
+    `served_model` is None for a deployed model. For a model that the server already has, batches
+    and precision are None, since only the server knows them. `preprocessing` is the place of the
+    conversion of images into tensors, or None if requests are tensors.
     """
 
     name: str
@@ -79,15 +81,15 @@ class MeasuredTenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Triton models that a request passes, if they are several."""
+        """Names of the Triton models that a request passes, if there are several."""
         return steps(self.name, self.preprocessing)
 
 
 class MeasureTask(Part):
-    """One cell: scenario x experiment x repeat.
+    """The task of one cell: scenario x experiment x repeat.
 
-    `trace` is the source of a trace's arrivals. Settings of arrivals and client that the experiment
-    does not use have their defaults.
+    `trace` is the source of the arrivals of a trace. Settings of arrivals and client that the
+    experiment does not use have their default values.
     """
 
     study: str

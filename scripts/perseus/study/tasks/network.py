@@ -1,4 +1,5 @@
-"""The task of exporting a network of timm, or a detector or segmenter of torchvision."""
+"""Define the task: export a network of timm, or a detection or segmentation network of
+torchvision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples for a user's own model."""
+"""Define the examples for a model of the user."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from perseus.study.base import Part
 
 
 class Values(Part):
-    """The range of seeded values, both ends included."""
+    """Range of seeded random values, both ends included."""
 
     low: float
     high: float
 
 
 class Pixels(Part):
-    """Preprocessing of pixels from 0 to 255: (pixel * scale - mean) / std, each one number, or one
-    for each channel.
+    """Preprocessing of pixels from 0 to 255: (pixel * scale - mean) / std.
 
-    If the layout is None, it follows from the input.
+    Each parameter is one number, or one number for each channel.
+
+    If the layout is None, the layout follows from the shape of the input.
     """
 
     layout: str | None = None
@@ -26,9 +27,9 @@ class Pixels(Part):
 
 
 class OwnExamples(Part):
-    """A file of arrays, image files, or seeded values.
+    """Examples from a file of arrays, from image files, or from seeded random values.
 
-    Values have the default range of their type unless `values` sets it.
+    Random values have the default range of their type, unless `values` sets a range.
     """
 
     inputs: str | None = None

@@ -1,4 +1,4 @@
-"""Task: take a user's own ONNX file."""
+"""Define the task: check and convert the ONNX file of a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task: predict sharing ratios."""
+"""Define the task: predict sharing ratios."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perseus.study.base import Part
 
 
 class PredictionsTask(Part):
-    """`seed` is that of the resampling."""
+    """Settings of the predictions. `seed` is the seed of the resampling."""
 
     study: str
     seed: int

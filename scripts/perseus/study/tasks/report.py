@@ -1,4 +1,4 @@
-"""Task: write the report of a study."""
+"""Define the task: write the report of a study."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant, or a variant of one with a name outside the configuration."""
+    """A tenant, or a variant of a tenant, whose name is not in the configuration."""
 
     name: Text
 
 
 class ReportedServer(Server):
-    """A server, or a variant of one."""
+    """A server, or a variant of a server in a grid."""
 
     name: Text
 
 
 class ReportTask(Part):
-    """The configuration that the page shows, for scenarios only the used part.
+    """The configuration that the report shows; for scenarios, only the part that the page uses.
 
-    The records of cells only have what a measurement itself depends on; this task adds instances,
-    batching, weights and images of the models. `traces` describe each file of recorded requests as
-    read.
+    The records of cells have only settings that a measurement depends on. This task adds the
+    instances, the batching, the weights and the images of the models. `traces` has a text for each
+    file of recorded requests, which says how the file was interpreted.
     """
 
     models: tuple[Model, ...] = ()

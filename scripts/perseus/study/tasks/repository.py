@@ -1,4 +1,4 @@
-"""Task: write the Triton repository of a scenario."""
+"""Define the task: write the Triton repository of a scenario."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """All tenants of a scenario with deployed models; in a survey, a model that could not be
-    made becomes a row with the reason."""
+    """All tenants of a scenario whose models are deployed.
+
+    In a survey, a model that could not be exported becomes a row with the reason.
+    """
 
     tenants: tuple[ServedTenant, ...]
     is_survey: bool = False

@@ -1,4 +1,4 @@
-"""Task: make the tables of a study, with prices."""
+"""Define the task: make the tables of a study, with prices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from perseus.study.setting import Value
 class Price(Part):
     """The price of a server in USD per hour, and its source.
 
-    The server has this `share` of an instance with `vcpus` and of its accelerators, and pays
-    that share; `vcpus` is None if the list does not say. `currency` is that of the list, `date`
-    the day on which the price was valid, None if unknown. `doubts` say in words why a price may
-    be wrong.
+    The server has this `share` of an instance with `vcpus` and of its accelerators, and pays this
+    share of the price. `vcpus` is None if the price list does not state the number. `currency` is
+    the currency of the price list. `date` is the day on which the price was valid, or None if
+    unknown. `doubts` has the reasons why the price may be wrong.
     """
 
     instance: str
@@ -35,7 +35,8 @@ class Price(Part):
     doubts: tuple[str, ...] = ()
 
     def usd_per_hour(self, pricing: str) -> float | None:
-        """Return the price by "on_demand", "spot" or "committed"; None if there is none."""
+        """Return the price in USD per hour for "on_demand", "spot" or "committed"; None without a
+        price."""
         return {
             "on_demand": self.on_demand_usd_per_hour,
             "spot": self.spot_usd_per_hour,
@@ -43,7 +44,7 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """Return the price of a machine with another number of cores, at the same price per
+        """Return the price of a machine with another number of cores and the same price per
         core."""
         if cores == of:
             return self
@@ -61,8 +62,9 @@ class Price(Part):
 class GridSetting(Part):
     """A setting of a grid, and the load line that answers a question with it.
 
-    `values` are by key, and `description` is their text. `server`, `scenario` and `load_line` are
-    those of the records of its cells. `why_not` says why the setting was left out, else it is ''.
+    `values` has the value of each varied key, and `description` is the text of the setting. The
+    records of the cells of the setting have this `server`, `scenario` and `load_line`. `why_not`
+    says why the setting was left out, and is empty otherwise.
     """
 
     values: dict[str, Value]
@@ -76,8 +78,8 @@ class GridSetting(Part):
 class GridQuestion(Part):
     """The settings of a grid for one tenant alone, or for one shared load line.
 
-    `grid`, `tenants` and `load_line` are named as in the configuration; `at_most` are bounds, by
-    the column of the table `grid` that they bound.
+    `grid`, `tenants` and `load_line` have the names in the configuration. `at_most` has the bounds,
+    by the column of the table `grid`.
     """
 
     grid: str
@@ -88,20 +90,23 @@ class GridQuestion(Part):
 
 
 class DemandLevel(Part):
-    """Requests/s by model, of one image each."""
+    """Level of the demand: requests/s of one image each, by model."""
 
     name: str
     rps: dict[str, float]
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Models with a demand above 0."""
+        """Names of the models with a demand above 0."""
         return tuple(name for name, rps in self.rps.items() if rps > 0)
 
 
 class FleetDemand(Part):
-    """The demand of a fleet at each level, and its conditions: `servers` are the allowed ones,
-    with variants of grids; without `spot` there are no spot servers."""
+    """The demand for a fleet at each level, and the conditions for the fleet.
+
+    `servers` has the allowed servers, including variants of grids. Without `spot`, the fleet has no
+    spot servers.
+    """
 
     levels: tuple[DemandLevel, ...]
     headroom: float
@@ -111,8 +116,11 @@ class FleetDemand(Part):
 
 
 class TablesTask(Part):
-    """`prices` and `other_prices` are by server; `seed` is that of the resampling; `usd_per_kwh`
-    is None without a price of electricity."""
+    """Settings of the tables of a study.
+
+    `prices` and `other_prices` are by server. `seed` is the seed of the resampling. `usd_per_kwh`
+    is None without a price of electricity.
+    """
 
     study: str
     seed: int

@@ -1,4 +1,4 @@
-"""Task: build one TensorRT plan."""
+"""Define the task: build one TensorRT plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from perseus.study.base import Part
 
 
 class TensorRtTask(Part):
-    """A tenant on one server. `image` is that of the container that serves the plan.
+    """A tenant on one server, for which the plan is built.
+
+    `image` is the image of the container that serves the plan.
 
     Without `dynamic_batching`, a batch is the content of one request.
     """

@@ -1,4 +1,4 @@
-"""Task: log a study to an MLflow tracking store."""
+"""Define the task: log a study to an MLflow tracking store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perseus.study.base import Part
 
 
 class TrackTask(Part):
-    """The store, and the configuration of the study without its defaults."""
+    """The tracking store, and the configuration of the study without default values."""
 
     study: str
     uri: str
