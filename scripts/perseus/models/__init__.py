@@ -1,4 +1,5 @@
-"""Convert a torchvision CNN into files for a server.
+"""Convert networks into files for a server.
 
-In: an architecture and its weights. Out: ONNX files, programs, plans and Triton repositories.
+The input is an architecture and its weights, or a file of the user. The output is ONNX files,
+programs of torch.export, TensorRT plans and Triton repositories.
 """

@@ -1,8 +1,10 @@
-"""Check answers: errors are compared with the part of an answer that depends on the image.
+"""Check the responses of a server against reference responses.
 
-Neither the size of the outputs nor a fixed threshold would detect a server that always gives the
-same answer. The outputs of a network can be a large constant plus a small signal, and some random
-networks have outputs of about 1e-9.
+The error of a response is relative to the part of the response that depends on the image.
+
+An error relative to the size of the outputs, or a fixed threshold, would not detect a server that
+always gives the same response. The outputs of a network can be a large constant plus a small
+signal, and some random networks have outputs of about 1e-9.
 """
 
 from __future__ import annotations
@@ -18,18 +20,19 @@ from perseus.models.tensors import Tensor
 Array = NDArray[np.float32]
 
 TOLERANCES: Final = {"fp32": 1e-3, "fp16": 0.5, "bf16": 2.0, "int8": 3.0}
-"""Largest relative error that rounding explains, by the precision of the arithmetic.
+"""Largest relative error that rounding explains, for each numeric precision.
 
-Measured over thirteen architectures with random weights: fp32 kernels of onnxruntime and
-OpenVINO differ from torch by 2e-6 to 1.2e-4, bf16 by 0.04 to 1.1. The mean answer, given to
-every image, differs by 3.6 to 6.7, and the answers to other images by 6 or more. Over nine
-architectures, networks in fp16 differ by 0.006 to 0.12 under onnxruntime on a CPU, and over ten
-in int8 by 0.5 to 3.3. No GPU has been measured.
+Measured over thirteen architectures with random weights: fp32 kernels of onnxruntime and OpenVINO
+differ from torch by 2e-6 to 1.2e-4, bf16 by 0.04 to 1.1. A server that gives the mean response to
+every image has an error of 3.6 to 6.7. A server that confuses images has an error of 6 or more.
+Over nine architectures, networks in fp16 differ by 0.006 to 0.12 under onnxruntime on a CPU, and
+over ten in int8 by 0.5 to 3.3. No GPU has been measured.
 """
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""The same between two answers to the same request, for a model with an unknown precision."""
+"""Largest relative difference between two responses to the same request that rounding explains, for
+a model with an unknown precision."""
 
 
 def signal(outputs: Tensor) -> float:
@@ -39,12 +42,14 @@ def signal(outputs: Tensor) -> float:
 
 
 def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
-    """Return max |again - answers|, relative to the differences between the answers to several
-    requests.
+    """Return the largest difference between two sets of responses to the same requests.
 
-    These differences are `signal`, or if the answers have several shapes, the deviation of all
-    their numbers. The result is infinite for other shapes, for values that are not finite and, if
-    all answers are equal, for any difference.
+    The result is max |again - answers|, relative to the differences between the responses to
+    several requests.
+
+    These differences are `signal`, or the deviation of all numbers if the responses have several
+    shapes. The result is infinite if the shapes of the two sets differ, or if a value is not
+    finite. If all responses are equal, any difference gives infinity.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -63,19 +68,20 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
 
 
 ROUNDING: Final = 1e-4
-"""Share of the largest number of an output that is rounding, however small the differences of
-answers are.
+"""Share of the largest number of an output that counts as rounding, even if the responses differ
+very little from each other.
 
 Measured over ten public detectors, recognisers and classifiers with noise as input: OpenVINO and
-ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of it, and the answers by 1e-3 to 7e-2.
+ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of the largest number, and the responses to different
+inputs by 1e-3 to 7e-2.
 """
 
 
 def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
-    """Return the scale of the errors of an output, 0 if all its answers are 0 or empty.
+    """Return the scale of the errors of an output; 0 if all its responses are 0 or empty.
 
-    The scale is `signal`, or if answers have several shapes, the deviation of all their numbers. It
-    is at least so large that ROUNDING is within the tolerance.
+    The scale is `signal`, or the deviation of all numbers if the responses have several shapes. The
+    scale is at least so large that ROUNDING is within the tolerance.
     """
     numbers = [each.astype(np.float64) for each in answers]
     flat = np.concatenate([each.ravel() for each in numbers])
@@ -87,11 +93,13 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
 
 
 def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
-    """Return max |answer - expected| / scale, with the `scale` of all expected outputs.
+    """Return the relative error of a response: max |answer - expected| / scale.
 
-    For booleans and for integers wider than a byte, which may be classes, it is the share of
-    different values. TOLERANCES has its limits. A wrong shape or a value that is not finite gives
-    infinity.
+    `scale` is the scale of all expected outputs.
+
+    For booleans and for integers wider than a byte, which may be classes, the error is the share of
+    different values. TOLERANCES has the largest allowed errors. A wrong shape or a value that is
+    not finite gives infinity.
     """
     if answer.shape != expected.shape or not np.isfinite(answer).all():
         return float("inf")

@@ -1,4 +1,4 @@
-"""Build networks of torchvision and timm by the name of their architecture, and state their image
+"""Build networks of torchvision and timm by the name of the architecture, and state their image
 sizes."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 WHITE = 255.0
-"""The largest value of a pixel."""
+"""Largest value of a pixel."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Classifier:
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
         options: dict[str, Any] = {"num_classes": classes or self.classes}
         if self.name in {"googlenet", "inception_v3"}:
-            # Their auxiliary heads are for training only, and slow to initialise.
+            # The auxiliary heads of these networks are for training only, and slow to initialise.
             options |= {"init_weights": False, "aux_logits": has_aux}
         return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
 
@@ -56,7 +56,8 @@ class Classifier:
 
 @dataclass(frozen=True)
 class Segmenter:
-    """A segmentation network of torchvision: maps of classes by name, of the size of the image."""
+    """A segmentation network of torchvision. Its outputs are maps of classes by name, with the size
+    of the image."""
 
     name: str
     classes = 21
@@ -68,7 +69,7 @@ class Segmenter:
 
     @property
     def input_px(self) -> int:
-        """Height and width of the images with which its weights were evaluated."""
+        """Height and width in pixels of the images with which the weights were evaluated."""
         return preset(self.name, "DEFAULT").resize_size[0]
 
     @property
@@ -94,10 +95,10 @@ class Segmenter:
 
 @dataclass(frozen=True)
 class Detector:
-    """A detection network of torchvision: any number of boxes, labels, scores and more for one
-    image.
+    """A detection network of torchvision. Its outputs for one image are any number of boxes, labels
+    and scores.
 
-    It normalises colours, 0 to 1, and resizes by itself.
+    The network itself resizes images and normalises their colours, which have values from 0 to 1.
     """
 
     name: str
@@ -111,7 +112,7 @@ class Detector:
 
     @property
     def input_px(self) -> int:
-        """Height and width to which it resizes images."""
+        """Height and width in pixels to which the network resizes images."""
         torch, _ = import_torchvision()
         with torch.device("meta"):
             resizes: Any = self.bare().transform
@@ -135,8 +136,8 @@ class Detector:
 class Timm:
     """A network of timm.
 
-    `name` may end in .TAG, which names a set of weights; `size` is the height and width of its
-    input in pixels, for networks with a fixed size.
+    `name` may end in .TAG, the name of a set of weights. `size` is the height and width of the
+    input in pixels, for networks with a fixed input size.
     """
 
     name: str
@@ -147,7 +148,7 @@ class Timm:
     def _facts(self) -> Any:
         """Return the facts that timm states about the weights.
 
-        Raises ExportError for an unknown name, and without timm.
+        Raises ExportError for an unknown name, or if timm is not installed.
         """
         if importlib.util.find_spec("timm") is None:
             raise ExportError(TIMM_MISSING.format(f"timm/{self.name}"))
@@ -187,7 +188,7 @@ class Timm:
     def trained(self, weights: str) -> torch.nn.Module:
         try:
             return self._made(pretrained=True)
-        except Exception as error:  # exceptions of the hub, of damaged files, and of timm
+        except Exception as error:  # timm, the hub and a damaged file raise many kinds
             raise ExportError(
                 f"cannot load the weights of timm/{self.name}: {load_problem(error)}. Can this"
                 " machine reach the hub (huggingface.co)? Otherwise download the file elsewhere and"
@@ -203,17 +204,17 @@ class Timm:
 
         if self.size and has_fixed_size:
             options["img_size"] = self.size
-        # Without fused parts, which no exporter supports.
+        # No exporter supports fused parts of the network.
         return timm.create_model(self.name, exportable=True, **options)
 
 
 Library = Segmenter | Detector | Timm
-"""The networks of `architecture: LIBRARY/NAME`."""
+"""Kinds of networks with an `architecture` of the form LIBRARY/NAME."""
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:
     """Return the network with the name `timm/NAME` or `torchvision/NAME`. Raises ExportError for
-    others."""
+    other names."""
     library, _, name = architecture.partition("/")
     if library == "timm":
         return Timm(name, input_size)
@@ -243,8 +244,8 @@ def _trained_of_torchvision(name: str, weights: str) -> torch.nn.Module:
     _, torchvision = import_torchvision()
     choice = torchvision.models.get_model_weights(name)[weights]
     try:
-        # By the hash in its name, and without executing what a pickle says, as torchvision's
-        # own loading would: what passes here is safe there.
+        # This check compares the file with the hash in its name and executes no code in a pickle,
+        # as the loading by torchvision would. A file that passes the check is safe for torchvision.
         choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
         return torchvision.models.get_model(name, weights=weights)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:

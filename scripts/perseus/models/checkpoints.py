@@ -1,4 +1,4 @@
-"""Find the weights of a network in a checkpoint, under the names that training tools give them.
+"""Find the weights of a network in a checkpoint, in spite of the names that training tools add.
 
 DataParallel and AveragedModel put `module.` before each name, torch.compile `_orig_mod.`. FSDP and
 checkpointed activations add names of their own, Lightning the name of an attribute. Lightning, timm
@@ -14,22 +14,23 @@ from typing import Any, Final, NamedTuple
 WRAPPERS: Final = frozenset(
     {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 )
-"""Parts of a name that wrappers of a network or of its modules add."""
+"""Parts that wrappers of a network or of its modules add to the name of a weight."""
 COUNTS: Final = frozenset({"n_averaged"})
-"""Names that AveragedModel stores beside the weights."""
+"""Names of other values that AveragedModel stores beside the weights."""
 
 State = Mapping[str, Any]
 
 
 class CheckpointError(ValueError):
-    """A checkpoint holds no weights of the network, or several. The message says what to do."""
+    """Error: a checkpoint has no weights of the network, or several sets of weights. The message
+    says what to do."""
 
 
 class Found(NamedTuple):
     """Weights of a network in a checkpoint.
 
-    `key` is the key of its state_dict, empty for the checkpoint itself; `prefix` is the prefix of
-    the names.
+    `key` is the key of the state_dict, empty if the checkpoint itself is the state_dict. `prefix`
+    is the prefix of the names.
     """
 
     key: str
@@ -58,10 +59,12 @@ def state_dicts(loaded: State, is_tensor: Callable[[Any], bool]) -> dict[str, St
 
 
 def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) -> State:
-    """Return the weights with these names of the network; if no state_dict has all names, the only
-    state_dict as it is.
+    """Return the weights in a checkpoint under the names of the network.
 
-    Raises CheckpointError for several sets of weights; its message says how to keep one.
+    If no state_dict has all names, and there is only one state_dict, the function returns this
+    state_dict unchanged.
+
+    Raises CheckpointError for several sets of weights; the message says how to keep one set.
     """
     found = [each for key, state in states.items() for each in _with(key, state, names)]
     if len(found) == 1:
@@ -91,7 +94,7 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
     """Yield one entry for each prefix under which a state_dict has all of the names."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
-    if len(plain) < len(state.keys() - COUNTS):  # two sets of weights, one of them wrapped
+    if len(plain) < len(state.keys() - COUNTS):  # two sets, one with a prefix
         plain = dict(state)
     one = next(iter(names))
     prefixes = [name.removesuffix(one) for name in plain if f".{name}".endswith(f".{one}")]

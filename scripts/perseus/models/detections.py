@@ -1,4 +1,4 @@
-"""Compare detections, whose order and number depend on rounding."""
+"""Compare detections: their order and number depend on rounding."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from perseus.models.tensors import Tensor
 
 TIE: Final = 1e-4
-"""Relative difference of scores below which detections may have any order.
+"""Detections whose scores differ by less than this share may have any order.
 
 Measured on ssdlite320_mobilenet_v3_large: the scores of torch and ONNX Runtime differ by 1e-6 to
 1e-5 of the largest score, and up to 16 % of successive scores by less than 1e-6.
 """
 ONE_IN: Final = 100
-"""Number of detections per allowed replacement: a limit of their number, or of their overlap,
-can decide between equal scores."""
+"""Number of detections for each detection that another one may replace. The network limits the
+number and the overlap of detections, and rounding can decide between equal scores."""
 
 
 def detections_error(
@@ -27,11 +27,12 @@ def detections_error(
     scales: Mapping[str, float],
     sorted_by: str,
 ) -> float:
-    """Return the largest relative error of detections, which are the rows of all outputs.
+    """Return the largest relative error of detections; a detection is a row of all outputs.
 
-    Each expected detection is compared with the nearest of the detections whose score, in the
-    output `sorted_by`, ties with its own. A wrong label counts as 1. Missing outputs, another
-    number of detections, values that are not finite and scores that do not descend give infinity.
+    The function compares each expected detection with the nearest detection among those with an
+    equal score within rounding. `sorted_by` is the output with the scores. A wrong label counts as
+    an error of 1. Missing outputs, another number of detections, values that are not finite and
+    scores that do not descend give infinity.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()
@@ -58,7 +59,7 @@ def detections_error(
 
 
 def _differences(rows: Tensor, expected: Tensor, scale: float) -> NDArray[np.float64]:
-    """Return the difference of each row from the expected row, relative to `scale`."""
+    """Return the largest difference of each row from the expected row, relative to `scale`."""
     flat, of = rows.reshape(len(rows), -1), expected.reshape(-1)
     if rows.dtype.kind in "iub":
         return np.any(flat != of, axis=1).astype(np.float64)

@@ -1,8 +1,10 @@
-"""Write the Triton models for a tenant with images as input: a model that preprocesses them, and
-the ensemble with the network, which has the tenant's name.
+"""Write the Triton models for a tenant that takes images: the preprocessing model, and the
+ensemble.
 
-Images are rows of encoded bytes, (batch, bytes), TYPE_UINT8; zeros pad images that are shorter than
-the longest of their batch.
+The ensemble runs the preprocessing model and the network, and has the name of the tenant.
+
+Images are rows of encoded bytes, shape (batch, bytes), TYPE_UINT8. Zeros fill up an image that has
+fewer bytes than the longest image of the batch.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ def write_ensemble(
 ) -> None:
     """Write the two models into the repository `root`.
 
-    pictures: pictures.npz of the network, which has its preprocessing. check: the record of the
-    network's export, check.json (inputs, outputs).
+    `pictures` is the file pictures.npz of the network, with its preprocessing. `check` is the
+    record of the export of the network, check.json (inputs, outputs).
     """
     wanted = Pictures.read(pictures).preprocessing
     (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs
@@ -44,10 +46,11 @@ def write_ensemble(
 def preprocess_config(
     served: ServedEnsemble, preprocessing: Preprocessing, image: TensorSpec
 ) -> pb.ModelConfig:
-    """Return the configuration of the model from encoded images to the network's input (channels,
-    height, width).
+    """Return the Triton configuration of the preprocessing model.
 
-    On the CPU, there is one process for each of the server's cores, and no batching.
+    The model maps encoded images to the input of the network (channels, height, width).
+
+    On the CPU, the model has one process for each core of the server, and no batching.
     """
     config = pb.ModelConfig(
         name=served.preprocess,
@@ -64,7 +67,8 @@ def preprocess_config(
 
 
 def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.ModelConfig:
-    """Return the configuration of the ensemble from encoded images to the network's scores."""
+    """Return the Triton configuration of the ensemble, which maps encoded images to the scores of
+    the network."""
     config = pb.ModelConfig(
         name=served.tenant,
         platform="ensemble",

@@ -1,4 +1,4 @@
-"""Seeded inputs of models: images, and values for inputs with known types and shapes."""
+"""Draw seeded inputs of models: images, and values for inputs with known types and shapes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from perseus.study.tasks.own_examples import Values
 
 
 def random_images(count: int, size: int, seed: int) -> Array:
-    """Return `count` seeded images (count, 3, size, size), float32, around zero.
+    """Return `count` seeded random images, shape (count, 3, size, size), float32, with values
+    around zero.
 
-    The images are patches of colour, from one to 16 x 16 per image in turn, with noise, at various
-    contrasts. Images of pure noise are nearly equal for a network after pooling: their signal is
-    weaker.
+    An image consists of 1 to 16 x 16 patches of colour with noise, at various contrasts. Images of
+    pure noise are nearly equal for a network after pooling, so their signal would be weaker.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -31,14 +31,15 @@ def random_images(count: int, size: int, seed: int) -> Array:
 
 
 def random_pixels(images: Array) -> NDArray[np.uint8]:
-    """Return random images as pixels, with nearly the full range of values."""
+    """Return seeded random images as pixels, with nearly the full range of values."""
     return np.clip(128 + 48 * images, 0, 255).astype(np.uint8)
 
 
 def examples(
     inputs: Sequence[TensorSpec], count: int, seed: int, values: Values | None = None
 ) -> dict[str, Tensor]:
-    """Return `count` values of each input, shape (count, *dims), the same at every call.
+    """Return `count` seeded examples of each input, shape (count, *dims). Each call returns the
+    same values.
 
     Square images in FP32 are `random_images`, other floating numbers are standard normal. Integers
     of one byte have any value, like pixels. Wider integers are 0 or 1, which are valid for every

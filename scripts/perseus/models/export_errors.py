@@ -1,8 +1,8 @@
-"""Export errors: if a model cannot be exported, its file holds the error message instead.
+"""Write and read export errors: if a model cannot be exported, its file contains the error message.
 
-The pipeline handles this file like a model. A setting of a grid then becomes a row with the reason,
-and the other settings are measured. For a scenario of the configuration, `require_model` stops the
-run.
+The pipeline handles this file like a model. If the model belongs to a setting of a grid, the
+setting becomes a row with the reason, and Perseus measures all other settings. If the model belongs
+to a configured scenario, `require_model` stops the run.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from perseus.host.files import whole
 HEADER: Final = b"Perseus has no model here: "
 
 TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
-"""Exceptions with a cause in the machine, not in the network: the same job may succeed later."""
+"""Exceptions whose cause is the machine and not the network, so that the same job may succeed
+later."""
 
 
 class NoModelError(RuntimeError):
-    """A file holds an export error instead of a model; the message is that error."""
+    """Error: a file contains an export error instead of a model. The message is the export
+    error."""
 
 
 def export_or_write_error(
@@ -31,8 +33,8 @@ def export_or_write_error(
 ) -> dict[str, Any]:
     """Return the result of `export`, which writes a model to `path`.
 
-    If `export` raises one of `refusals`, its message is written to `path`, passed to `say`, and
-    returned under the key `export_error`.
+    If `export` raises one of `refusals`, the function writes the message to `path`, passes it to
+    `say`, and returns it under the key `export_error`.
     """
     try:
         return export()
@@ -43,7 +45,7 @@ def export_or_write_error(
 
 
 def write_export_error(path: Path, reason: str) -> None:
-    """Write a file with the reason for the missing model."""
+    """Write a file with the reason why the model is missing."""
     with whole(path) as partial:
         partial.write_bytes(HEADER + reason.encode())
 

@@ -1,6 +1,6 @@
-"""Weights that an ONNX file stores in other files (external data), as torch.onnx.export does.
+"""Read weights that an ONNX file stores in other files (external data), as torch.onnx.export does.
 
-They are read only from the folder of the ONNX file.
+The module reads these files only from the folder of the ONNX file.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     import onnx
 
 MISSING: Final = "does not exist"
-MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, such as the served file
+MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of the served file
 
 
 def external_files(source: Path) -> list[str]:
-    """Return the files with weights beside an ONNX file, if they exist and are allowed.
+    """Return the files with weights of an ONNX file, if the files exist and are in an allowed
+    place.
 
-    None for a file that is no ONNX, or if the package onnx is not installed.
+    The result is None if the file is not an ONNX file, or if the package onnx is not installed.
     """
     if importlib.util.find_spec("onnx") is None:
         return []
@@ -39,8 +40,8 @@ def external_files(source: Path) -> list[str]:
 
 
 def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
-    """Raise ExportError if weights are stored outside of the folder of `source`; reads no
-    weights."""
+    """Raise ExportError if weights are stored outside of the folder of `source`. The function reads
+    no weights."""
     size_bytes = source.stat().st_size
     for location in _locations(model):
         if problem := _problem(location, source.parent):
@@ -60,7 +61,8 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
 
 
 def load_external_data(model: onnx.ModelProto, source: Path) -> None:
-    """Load the weights in other files into the model. Raises ExportError."""
+    """Load the weights in other files into the model. Raises ExportError if a file cannot be
+    read."""
     from onnx.checker import ValidationError
     from onnx.external_data_helper import load_external_data_for_model
 
@@ -74,7 +76,10 @@ def load_external_data(model: onnx.ModelProto, source: Path) -> None:
 
 
 def sha256_with_data(source: Path) -> str:
-    """Return the SHA-256 of an ONNX file; with weights in other files, that of all digests."""
+    """Return the SHA-256 of an ONNX file.
+
+    If weights are in other files, the result is the SHA-256 of the digests of all files.
+    """
     digests = [sha256(path) for path in (source, *map(Path, external_files(source)))]
     return (
         digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
@@ -82,7 +87,7 @@ def sha256_with_data(source: Path) -> str:
 
 
 def _locations(model: onnx.ModelProto) -> list[str]:
-    """Return the files in which tensors are stored, as the ONNX file names them."""
+    """Return the names of the files that contain tensors, as the ONNX file states them."""
     from onnx.external_data_helper import uses_external_data
 
     apart = [each for each in stored_tensors(model) if uses_external_data(each)]
@@ -91,7 +96,10 @@ def _locations(model: onnx.ModelProto) -> list[str]:
 
 
 def _problem(location: str, folder: Path) -> str:
-    """Say why no weights are read from a location; empty if they are. Opens no file."""
+    """Return the reason why weights at this location are not allowed; empty if they are allowed.
+
+    The function opens no file.
+    """
     parts = Path(location).parts
     if Path(location).is_absolute():
         return "is an absolute path"

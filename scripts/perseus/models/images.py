@@ -1,4 +1,4 @@
-"""Images in files: those of a folder, and seeded random ones."""
+"""Read images from files, and write seeded random images."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ JPEG_QUALITY: Final = 90
 
 
 def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tensor:
-    """Read the files as one batch (n, 3, H, W).
+    """Read image files as one batch, shape (n, 3, H, W).
 
-    `transform` converts an RGB image of Pillow into a tensor (3, H, W), such as `networks.preset`.
-    Raises ExportError with the name of a file that is not a complete PNG or JPEG image.
+    `transform` converts an RGB image of Pillow into a tensor (3, H, W), for example
+    `networks.preset`. Raises ExportError with the name of a file that is not a complete PNG or JPEG
+    image.
     """
     from PIL import Image
 
@@ -35,7 +36,7 @@ def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tenso
 
 
 def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
-    """Write `count` seeded images of PICTURE_PX (width, height) as JPEG files into `folder`; return
+    """Write `count` seeded random JPEG images of PICTURE_PX (width, height) into `folder`; return
     their names.
 
     Colours vary equally on each scale, from the whole image down to 4 pixels, as in photos (D.

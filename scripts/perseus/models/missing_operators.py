@@ -1,4 +1,4 @@
-"""Operators of torchvision for a build of torchvision that does not fit the build of torch.
+"""Replace operators of a build of torchvision that does not fit the build of torch.
 
 torchvision on PyPI is built for CUDA. With a CPU build of torch, its library does not load, and the
 import fails since the schemas of the detectors' operators are missing.
@@ -22,8 +22,10 @@ SCHEMAS: Final = (
 
 
 def declare(torch: ModuleType) -> Any:
-    """Declare the operators, before torchvision is imported. They exist as long as the returned
-    object."""
+    """Declare the operators before torchvision is imported.
+
+    The operators exist as long as the returned object exists.
+    """
     library = torch.library.Library("torchvision", "FRAGMENT")
     for schema in SCHEMAS:
         library.define(schema)
@@ -34,7 +36,7 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
     """Implement the operators for a CPU, after torchvision is imported."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
-    # In plain torch, like torchvision's code; torchvision's wrapper would compile it.
+    # This code uses plain torch, like torchvision, whose wrapper would also compile it.
     in_torch = module._roi_align.__wrapped__
     library.impl("roi_align", lambda *given: in_torch(*given), "CPU")
     torchvision.extension._has_ops = module._has_ops = _are_there  # type: ignore[attr-defined]
@@ -46,7 +48,10 @@ def _are_there() -> bool:
 
 
 def _nms(torch: ModuleType, boxes: Any, scores: Any, iou_threshold: float) -> Any:
-    """Return the indices of the remaining boxes (n, 4), by descending score, from ONNX Runtime."""
+    """Return the indices of the boxes that non-maximum suppression keeps, by descending score.
+
+    The boxes have shape (n, 4). ONNX Runtime computes the result.
+    """
     if not len(boxes):
         return torch.empty(0, dtype=torch.int64)
     given = {

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """The cost of one example, such as an image.
+    """Operations and bytes of the inference for one example, such as an image.
 
-    `flops` counts a multiplication and an addition as two operations. Convolutions and matrix
-    products count all of them, other nodes one for each output element. `weight_bytes` is the size
-    of the weights in the file. `traffic_bytes` is what the nodes read and write, without any cache
-    between nodes. `working_set_bytes` is the size of the weights plus the largest other input and
-    output of a node: the cache size that would hold it. `operators` is the number of nodes.
+    `flops` is the number of operations: a multiplication and an addition count as two. Convolutions
+    and matrix products count all their operations; other nodes count one operation for each output
+    element. `weight_bytes` is the size of the weights in the file. `traffic_bytes` is the number of
+    bytes that the nodes read and write, without any cache between nodes. `working_set_bytes` is the
+    size of the weights plus the largest inputs and outputs of a single node, which is the cache
+    size that could hold the inference. `operators` is the number of nodes.
     """
 
     flops: float
@@ -46,10 +47,10 @@ LEFT_OUT: Final = {"": _Tensor((0,), 0, is_weight=False)}
 
 
 def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
-    """Return the cost of one example for a file with these inputs.
+    """Return the operations and bytes of one example, given an ONNX file with these inputs.
 
-    Nodes whose shapes cannot be inferred count no operations, and values without a shape no bytes.
-    Both branches of an If count, and one iteration of a loop.
+    A node whose shapes cannot be inferred counts no operations, and a value without a shape counts
+    no bytes. Both branches of an If count, and a loop counts as one iteration.
     """
     import onnx
     from onnx.inliner import inline_local_functions
@@ -58,7 +59,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
     if model.functions:
         model = inline_local_functions(model)
     _for_one_example(model.graph, tensors)
-    # If the file declares other shapes than its nodes have, no shape is inferred.
+    # If the declared shapes contradict the nodes, onnx infers no shape.
     with contextlib.suppress(onnx.shape_inference.InferenceError):
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     graph = model.graph
@@ -67,7 +68,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
         of_weights += _bytes(each for each in _tensors(inner).values() if each.is_weight)
         for node in inner.node:
             if node.op_type == "Constant":
-                continue  # a weight, which counts where a node reads it
+                continue  # a weight counts where a node reads it
             operators += 1
             touched = [known[name] for name in (*node.input, *node.output) if name in known]
             flops += _flops(node, known)
@@ -127,7 +128,7 @@ def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
 
 
 def _tensor(shape: Sequence[int], data_type: int, is_weight: bool) -> _Tensor:
-    """Return the tensor; unknown sizes are 0."""
+    """Return the tensor with its shape; an unknown size is 0."""
     from onnx.helper import tensor_dtype_to_np_dtype
 
     element_bytes = tensor_dtype_to_np_dtype(data_type).itemsize

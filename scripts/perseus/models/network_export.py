@@ -1,7 +1,7 @@
 """Export a network of timm, or a detector or segmenter of torchvision, unchanged.
 
-torch.onnx.export writes a file, and torch's answers are compared with those of ONNX Runtime. The
-file is then treated like a user's own ONNX file (`own_onnx`).
+torch.onnx.export writes a file, and Perseus compares the responses of torch with the responses of
+ONNX Runtime. From then on, Perseus treats the file like an ONNX file of the user (`own_onnx`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,22 @@ if TYPE_CHECKING:
     import torch
 
 TYPICAL: Final = 16
-"""Number of random images that normalise random weights. With 4, float32 rounding changes the
-responses of some networks of timm by 3 % of their signal. Other networks have large maps, so
+"""Number of random images that normalise random weights. With 4 images, float32 rounding changes
+the responses of some networks of timm by 3 % of their signal. Other networks have large maps, so
 fewer images suffice."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Write `onnx_path` and `reference_path`, as `take_onnx` does; return the check's record.
+    """Export a network to `onnx_path`, and write its `reference_path`; return the record of the
+    check.
 
-    The input is "input", images (n, 3, H, W). Outputs have the names from the network, or "output".
-    If the network takes no batches, `notes` say why. Raises ExportError for an unknown architecture
-    or weights, a state_dict that does not fit, an input size that the network refuses, what torch
-    cannot export, and a failed check.
+    The files are the same as those of `take_onnx`.
+
+    The input has the name "input" and contains images (n, 3, H, W). The outputs have the names from
+    the network, or the name "output". If the network takes no batches, `notes` has the reason.
+    Raises ExportError for an unknown architecture or unknown weights, a state_dict that does not
+    fit, an input size that the network rejects, a network that torch cannot export, and a failed
+    check.
     """
     of = of_library(task.architecture, task.input_size)
     size = task.input_size or of.input_px
@@ -80,7 +84,7 @@ def _network(of: Library, task: NetworkTask, size: int) -> torch.nn.Module:
 def _reference(
     of: Library, network: torch.nn.Module, asked: Mapping[str, Tensor], what: str
 ) -> Reference:
-    """Return torch's answers to each example, in a batch of one."""
+    """Return the reference: the response of torch to each example, in a batch of one."""
     torch, _ = import_torchvision()
     alone = np.asarray(asked["input"])[:, np.newaxis]
     try:
@@ -98,9 +102,9 @@ def _reference(
 
 
 def _named(answer: Any) -> dict[str, torch.Tensor]:
-    """Return the tensors of an answer by name.
+    """Return the tensors of a response by name.
 
-    Raises ExportError if the answer contains anything else.
+    Raises ExportError if the response contains anything other than tensors.
     """
     torch, _ = import_torchvision()
     named = answer if isinstance(answer, dict) else {"output": answer}
@@ -119,7 +123,7 @@ def _write(
     path: Path,
     what: str,
 ) -> list[str]:
-    """Write the ONNX file, with an open batch if possible; return notes for the user."""
+    """Write the ONNX file, with a variable batch size if possible; return notes for the user."""
     torch, _ = import_torchvision()
 
     class Exported(torch.nn.Module):  # type: ignore[name-defined]

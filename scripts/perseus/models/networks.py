@@ -1,4 +1,4 @@
-"""Networks with their weights, torchvision's preprocessing, and special cases of torch."""
+"""Build networks with their weights, and the preprocessing of torchvision."""
 
 from __future__ import annotations
 
@@ -25,41 +25,42 @@ if TYPE_CHECKING:
 
 
 IMAGENET_CLASSES = 1000
-"""Default number of classes of torchvision's networks."""
+"""Default number of classes of the networks of torchvision."""
 
 
 COUNT = ".num_batches_tracked"
-"""End of the name of a batch normalisation's counter, which only training reads."""
+"""Suffix of the name of the counter of a batch normalisation, which only training reads."""
 
 
 class ExportError(ValueError):
-    """The model cannot be exported. The message says why and what to do next."""
+    """Error: the model cannot be exported. The message says why, and what to do next."""
 
 
 class Architecture(Protocol):
-    """A kind of architecture with a function for its networks; `models.architectures` has the
-    kinds."""
+    """Interface of an architecture, which builds a network; `models.architectures` has the kinds of
+    architectures."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def classes(self) -> int:
-        """Default number of classes of its networks."""
+        """Default number of classes of the network."""
 
     @property
     def known_weights(self) -> Sequence[str]:
-        """The names of trained weights."""
+        """Names of the trained weights of the architecture."""
 
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
-        """Return the network as initialised by torch, with or without heads that are for training
-        only."""
+        """Return the network with the initial weights of torch, with or without heads that are for
+        training only."""
 
     def trained(self, weights: str) -> torch.nn.Module:
-        """Return the network with one of `known_weights`. Raises ExportError."""
+        """Return the network with one of `known_weights`. Raises ExportError if the weights cannot
+        be loaded."""
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
-        """Return the network's answer to images (n, 3, H, W)."""
+        """Return the response of the network to images (n, 3, H, W)."""
 
 
 @functools.cache
@@ -77,10 +78,12 @@ def import_torchvision() -> tuple[ModuleType, ModuleType]:
 
 @functools.cache
 def _missing_operators() -> Any:
-    """Return the replaced operators of a torchvision that does not fit this build of torch; None if
-    torchvision fits.
+    """Return the operators that replace those of a torchvision that does not fit this build of
+    torch.
 
-    The cache keeps them alive.
+    The result is None if torchvision fits.
+
+    The cache of this function keeps the operators alive.
     """
     import torch
 
@@ -95,13 +98,13 @@ def _missing_operators() -> Any:
 
 
 def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
-    """Return torchvision's own preprocessing for these weights, from an image to a tensor (3, H,
+    """Return the preprocessing of torchvision for these weights, from an image to a tensor (3, H,
     W).
 
-    It resizes the short side to `resize_size`, crops the centre to `crop_size`, and normalises the
-    colours. Random weights and weights from a file have the preprocessing of the DEFAULT weights.
-    With `input_size`, the crop has that size, and the resize keeps its proportion to the crop.
-    Downloads nothing.
+    The preprocessing resizes the short side to `resize_size`, crops the centre to `crop_size`, and
+    normalises the colours. Random weights and weights from a file have the preprocessing of the
+    DEFAULT weights. With `input_size`, the crop has this size, and the resized image keeps its
+    proportion to the crop. The function downloads nothing.
     """
     _, torchvision = import_torchvision()
     choices = torchvision.models.get_model_weights(architecture).__members__
@@ -114,7 +117,7 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
 
 def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
-    """Return the steps of a preset before normalisation: from an image to pixels (3, H, W),
+    """Return the steps of a preset before the normalisation, from an image to pixels (3, H, W),
     uint8."""
     _, torchvision = import_torchvision()
     do = torchvision.transforms.functional
@@ -128,14 +131,14 @@ def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
 
 
 def normalised(pixels: Tensor, like: Any) -> Array:
-    """Normalise pixels (n, 3, H, W) as a preset does."""
+    """Return pixels (n, 3, H, W) with their colours normalised as a preset does."""
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (like.mean, like.std))
     return np.asarray((pixels.astype(np.float32) / 255 - mean) / std, np.float32)
 
 
 def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
-    """Return the network with the normalisation of a preset before it; its input is pixels,
-    uint8."""
+    """Return a network that normalises pixels as a preset does and then runs `network`; its input
+    is uint8."""
     torch, _ = import_torchvision()
     std = np.array(like.std, np.float32)[:, None, None]
     mean = np.array(like.mean, np.float32)[:, None, None]
@@ -166,9 +169,9 @@ def require_known(kind: str, name: str, known: Sequence[str]) -> None:
 
 
 def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
-    """Return the network with its weights.
+    """Return the network of an architecture with its weights.
 
-    Random weights are drawn from torch's generator, and normalised by the activations for the
+    Random weights come from the generator of torch, normalised with the activations for the
     `typical` images (n, 3, H, W). Raises ExportError for an unknown weights name and for a
     state_dict that does not fit.
     """
@@ -187,21 +190,22 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
 
 
 def require_fit(of: Architecture, path: Path) -> None:
-    """Raise ExportError unless a file is a state_dict of the architecture; reads no weights."""
+    """Raise ExportError unless a file is a state_dict of the architecture. The function reads no
+    weights."""
     torch, _ = import_torchvision()
     try:
         with torch.device("meta"):
             state = _state_dict(of, path, device="meta")
             _fitting(of, state, path)
-    except NotImplementedError:  # for RegNets, whose widths torchvision computes with tensors
+    except NotImplementedError:  # torchvision computes the widths of RegNets with tensors
         _fitting(of, _state_dict(of, path, device="meta"), path)
 
 
 def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
     state = _state_dict(of, path, device="cpu")
     network = _fitting(of, state, path)
-    # The network's own state_dict is updated, since it has the counters of batches and the versions
-    # of its modules, which a plain dictionary lacks.
+    # Update the state_dict of the network itself, since it has the counters of batches and the
+    # versions of its modules, which a plain dictionary lacks.
     complete = network.state_dict()
     complete.update(state)
     network.load_state_dict(complete)
@@ -209,15 +213,15 @@ def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
 
 
 def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
-    """Return the weights in a file, under the names of the architecture if it has all names.
+    """Return the weights in a file, under the names of the architecture if the file has all names.
 
-    Raises ExportError for a file that is no checkpoint of tensors, or holds several sets of
+    Raises ExportError for a file that is no checkpoint of tensors, or that has several sets of
     weights.
     """
     torch, _ = import_torchvision()
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-    except Exception as error:  # errors of pickle, zip and torch alike: the file is not trusted
+    except Exception as error:  # pickle, zip and torch raise many kinds of errors
         raise ExportError(
             f"{path} is not a state_dict that can be loaded safely: {load_problem(error)}. "
             "Write it with torch.save(model.state_dict(), path)."
@@ -241,7 +245,8 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
 def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
     """Return the network to which the tensors of a file belong, by their names and shapes.
 
-    Counters of batches may be missing, as torch permits: files before its version 0.4.1 have none.
+    Counters of batches may be missing, as torch permits: files from before torch 0.4.1 have no
+    counters.
     """
     has_aux = any(key.lower().startswith("aux") for key in state)
     network = of.bare(has_aux=has_aux)
@@ -262,9 +267,10 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 
 
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
-    """Return the number of classes of a file's network, if it is not the default.
+    """Return the number of classes of the network in a file, if the number is not the default.
 
-    Such a network differs only in its heads, in their first dimension, and equally in all of them.
+    A network with another number of classes differs only in the first dimension of its heads,
+    equally in all heads.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
@@ -280,9 +286,9 @@ def _unlike(shapes: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> lis
 
 
 def load_problem(error: Exception) -> str:
-    """Say why a file of weights is refused.
+    """Return the reason why a file of weights is rejected.
 
-    torch's own message would advise to load it without the check.
+    The message of torch itself would recommend loading the file without the check.
     """
     if isinstance(error, pickle.UnpicklingError):
         names = re.findall(r"GLOBAL ([\w.]+)", str(error))
@@ -298,11 +304,11 @@ def load_problem(error: Exception) -> str:
 
 
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
-    """Make the outputs of a freshly initialised network depend on its input image.
+    """Make the outputs of a randomly initialised network depend on its input image.
 
     Deep networks without trained statistics let the signal fade to zero or to a constant. Batch
-    normalisation prevents this if its running mean and variance are those of real activations.
-    Heads that some architectures initialise to zero are also initialised here.
+    normalisation prevents this if its running mean and variance are those of real activations. The
+    function also initialises heads that some architectures set to zero.
     """
     torch, _ = import_torchvision()
     for module in network.modules():
@@ -315,9 +321,9 @@ def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> 
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.reset_running_stats()
-        norm.momentum = None  # a cumulative average instead of a moving one
+        norm.momentum = None  # a cumulative average instead of a moving average
         norm.train()
-    with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a refused size
+    with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a rejected size
         for batch in np.array_split(typical, 2):
             of.call(network, torch.from_numpy(batch))
     for norm, momentum in zip(norms, momenta, strict=True):

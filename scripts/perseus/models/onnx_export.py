@@ -1,8 +1,9 @@
-"""Export a torchvision classification CNN to ONNX, and check that the ONNX file computes the same.
+"""Export a classification CNN of torchvision to ONNX, and check that the ONNX file computes the
+same.
 
-The entry point is `export_model`: it builds the network, writes `model.onnx` with a dynamic batch
-axis, runs it under onnxruntime and compares the answers with torch's. If the comparison fails, no
-file remains.
+The entry point is `export_model`. This function builds the network, writes `model.onnx` with a
+dynamic batch axis, runs the file under onnxruntime, and compares the responses with the responses
+of torch. If the comparison fails, no file remains.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 # Deviation between inputs that is clearly above float32 rounding (2**-24 = 6e-8 per operation).
 MIN_SIGNAL_SHARE: Final = 1e-4
-# Every runtime since onnxruntime 1.18 (Triton 24.06) reads both.
+# Every runtime since onnxruntime 1.18 (Triton 24.06) reads both versions.
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
 LARGEST_BYTES: Final = 2**31 - 2**20
@@ -58,13 +59,14 @@ LARGEST_BYTES: Final = 2**31 - 2**20
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Write `onnx_path` and `reference_path`; return the record of the check as plain builtins.
+    """Export a model to `onnx_path`, and write its `reference_path`; return the record of the
+    check.
 
     The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32 [batch,
-    classes], and contains its weights. `reference_path` is the `Reference`: the images and torch's
-    answers. Both files are replaced at once, and only after the check has passed. Raises
-    ExportError for an unknown architecture or weights name, a state_dict that does not fit, an
-    image that cannot be read, an input size that the network refuses, and a failed check.
+    classes], and contains its weights. `reference_path` is the `Reference`: the images and the
+    responses of torch. The function replaces both files together, and only after a passed check.
+    Raises ExportError for an unknown architecture or weights name, a state_dict that does not fit,
+    an image that cannot be read, an input size that the network rejects, and a failed check.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)
@@ -95,11 +97,11 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
 def surveyed_export(
     say: Callable[[str], None], task: ExportTask, onnx_path: Path, reference_path: Path
 ) -> dict[str, Any]:
-    """Export as `export_model` does; if the network cannot be exported, write the reason to
+    """Export a model of a catalogue; if the network cannot be exported, write the reason to
     `onnx_path`.
 
-    The reference then still has torch's answers, since a runtime that needs no ONNX may serve the
-    network. Raises ExportError if torch cannot run the network either.
+    The reference always has the responses of torch, since a runtime that needs no ONNX file may
+    serve the network. Raises ExportError if torch cannot run the network either.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
@@ -115,12 +117,14 @@ def surveyed_export(
 
 
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
-    """Return (network, images (n, 3, H, W), its answers to them (n, classes)), the same at every
-    call.
+    """Return the network, its images (n, 3, H, W), and its responses (n, classes).
 
-    For requests in uint8, the images are pixels, which the network normalises itself. The answers
-    are then those of the original network to the pixels after torchvision's normalisation. Raises
-    ExportError for a task with unknown names or with parts that do not fit together.
+    Each call returns the same images and responses.
+
+    For requests in uint8, the images are pixels, and the returned network normalises them. The
+    responses are the responses of the original network to the pixels after the normalisation of
+    torchvision. Raises ExportError for a task with unknown names or with parts that do not fit
+    together.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -146,14 +150,17 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
 
 
 def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
-    """Return the tensors of a network that answers images (n, 3, H, W) with scores (n, classes)."""
+    """Return the tensors of a network that maps images (n, 3, H, W) to scores (n, classes)."""
     return ModelTensors.of_classifier(images.shape[1:], scores.shape[1], DATATYPES[images.dtype])
 
 
 def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request: str) -> Tensor:
-    """Return the images for the network's check, (n, 3, size, size): random ones without files.
+    """Return the images for the check of a network, shape (n, 3, size, size).
 
-    Files are preprocessed by torchvision's `preset`, or for a request in uint8 only up to pixels.
+    The images come from files, or are random images without files.
+
+    The `preset` of torchvision preprocesses the files; for requests in uint8, it stops before the
+    normalisation.
     """
     if files:
         transform = pixels_by(like) if request == "uint8" else like
@@ -169,7 +176,8 @@ def check_onnx(
     what: str = "the model",
     tolerance: float = TOLERANCES["fp32"],
 ) -> dict[str, Any]:
-    """Compare as `compared` does; also raise ExportError if the error exceeds the tolerance."""
+    """Compare an ONNX file with its reference; raise ExportError if the error exceeds the
+    tolerance."""
     record = compared(onnx_path, reference, what, tolerance)
     if not record["relative_error"] <= tolerance:
         raise ExportError(
@@ -181,11 +189,11 @@ def check_onnx(
 
 
 def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float) -> dict[str, Any]:
-    """Run the ONNX file under onnxruntime on the CPU and compare it with the reference.
+    """Run an ONNX file under onnxruntime on the CPU, and compare the responses with the reference.
 
-    With batches, the first example runs alone and the others as one batch: two sizes prove that the
-    batch axis is dynamic. Returns relative_error, tolerance and batches. Raises ExportError for a
-    file that onnxruntime cannot run.
+    With batches, the first example runs alone, and all other examples run as one batch: two batch
+    sizes prove that the batch axis is dynamic. The function returns relative_error, tolerance and
+    batches. Raises ExportError for a file that onnxruntime cannot run.
     """
     numbers = list(range(reference.count))
     more = numbers[1:] or [0, 0]
@@ -204,7 +212,7 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
 def keep_answers(
     onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
 ) -> dict[str, Any]:
-    """Write the reference of an ONNX file; return the record of both."""
+    """Write the reference of an ONNX file; return the record of the file and its reference."""
     reference.write(npz)
     return {
         **tensors.plain(),
@@ -215,7 +223,8 @@ def keep_answers(
 
 
 def require_signal(expected: Array, what: str) -> float:
-    """Return the signal of answers. Raises ExportError if they hardly depend on the image."""
+    """Return the signal of the responses. Raises ExportError if the responses hardly depend on the
+    image."""
     scale = signal(expected)
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
@@ -238,9 +247,9 @@ def write_onnx(
 ) -> tuple[int, int]:
     """Write the ONNX file; return its opset and IR version.
 
-    An open batch needs an `example` of 2 or more (torch.export treats 0 and 1 as constants). With
-    `is_traced`, TorchScript exports the network, which supports shapes that depend on the number of
-    detections.
+    A variable batch size needs an `example` of 2 or more images (torch.export treats 0 and 1 as
+    constants). With `is_traced`, TorchScript exports the network, which supports shapes that depend
+    on the number of detections.
     """
     torch, _ = import_torchvision()
     import onnx
@@ -272,8 +281,7 @@ def write_onnx(
                 model = program.model_proto
     except Exception as error:  # torch.onnx raises many kinds of exceptions
         raise ExportError(f"torch cannot export this network to ONNX: {error}") from error
-    # Without stack traces: they have the paths of this host, which runtimes do not need, and which
-    # would change the file on other hosts.
+    # Remove stack traces: they contain paths of this host, so the file would differ on other hosts.
     for node in model.graph.node:
         del node.metadata_props[:]
     model.ir_version = min(model.ir_version, MAX_IR_VERSION)

@@ -1,4 +1,4 @@
-"""An ONNX graph and the graphs inside of its nodes."""
+"""Walk an ONNX graph and the graphs inside its nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """Yield the branches of an If, the body of a Loop or a Scan."""
+    """Yield the graphs inside a node: the branches of an If, or the body of a Loop or a Scan."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.g
@@ -22,7 +22,7 @@ def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yield a graph and those in its nodes, at any depth."""
+    """Yield a graph and all graphs inside its nodes, at any depth."""
     yield graph
     for node in graph.node:
         for inner in inner_graphs(node):
@@ -30,7 +30,8 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yield all weights and constants of a model, those of its functions included."""
+    """Yield all weights and constants of a model, including the weights and constants of its
+    functions."""
     nodes: list[onnx.NodeProto] = []
     graphs = list(all_graphs(model.graph))
     for function in model.functions:
@@ -53,8 +54,10 @@ def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def give_dimensions(model: onnx.ModelProto) -> None:
-    """Convert inputs and outputs that are one number without dimensions into tensors of size one,
-    in place.
+    """Convert inputs and outputs that are single numbers without dimensions into tensors of size
+    one.
+
+    The function changes the model in place.
 
     Triton cannot serve values without dimensions.
     """
@@ -94,15 +97,15 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""End of the names of inner values that are one number."""
+"""Suffix of the names of inner values that are single numbers."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""Beginning or end of the names of operators on quantised numbers."""
+"""Prefix or suffix of the names of operators on quantised numbers."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:
-    """Return the lowest precision of the arithmetic in a file."""
+    """Return the lowest numeric precision of the computation in an ONNX file."""
     import onnx
 
     bodies = [function.node for function in model.functions]

@@ -1,4 +1,4 @@
-"""ONNX models in ONNX Runtime."""
+"""Run ONNX models in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 class OnnxRuntimeError(ExportError):
-    """ONNX Runtime cannot load or run a model."""
+    """Error: ONNX Runtime cannot load or run a model."""
 
 
 class OnnxNetwork:
     """An ONNX model in ONNX Runtime: the path of a file, or its content.
 
-    `output_shapes` are by name, if ONNX Runtime infers them. Raises OnnxRuntimeError if ONNX
-    Runtime cannot load or run the model, which the message calls `what`.
+    `output_shapes` has the shapes that ONNX Runtime infers, by name. Raises OnnxRuntimeError if
+    ONNX Runtime cannot load or run the model. The message calls the model `what`.
     """
 
     def __init__(self, model: str | bytes, what: str) -> None:
         self._what = what
         try:
             self._session = onnx_session(model)
-        except Exception as error:  # onnxruntime's errors share no base class below Exception
+        except Exception as error:  # the errors of onnxruntime share no base class except Exception
             raise OnnxRuntimeError(self._refusal(error)) from error
         self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the outputs by name."""
+        """Return the outputs of the model by name."""
         sent = {name: np.asarray(each) for name, each in given.items()}
         try:
             answers = self._session.run(list(self.output_shapes), sent)

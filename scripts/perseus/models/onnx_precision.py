@@ -1,7 +1,7 @@
-"""Convert an exported ONNX file to another precision.
+"""Convert an exported ONNX file to another numeric precision.
 
-The runtimes TensorRT, ONNX Runtime on a GPU, and OpenVINO for int8 take the precision from the
-file. Inputs and outputs stay fp32, so clients and checks are those of the fp32 file.
+TensorRT, ONNX Runtime on a GPU, and OpenVINO for int8 take the precision from the file. Inputs and
+outputs stay fp32, so clients and checks are the same as for the fp32 file.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
 OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
-"""The first opset with quantisation of weights by channel, and its IR version."""
+"""First opset with quantisation of weights by channel, and its IR version."""
 
 Examples = Sequence[Mapping[str, Tensor]]
-"""Inputs by name; in batches of one if the model has batches."""
+"""Examples for calibration: inputs by name, in batches of one if the model has batches."""
 
 
 def convert(
@@ -37,10 +37,11 @@ def convert(
     reference_path: Path,
     converted_path: Path,
 ) -> dict[str, Any]:
-    """Write `converted_path`; return the comparison with torch's answers, as plain builtins.
+    """Convert an ONNX file into `converted_path`; return the comparison with the responses of
+    torch.
 
-    Raises ExportError if the file cannot be converted, or if its answers (under onnxruntime on the
-    CPU) differ by more than rounding to the precision explains.
+    Raises ExportError if the file cannot be converted, or if its responses (under onnxruntime on
+    the CPU) differ by more than rounding to this precision explains.
     """
     import onnx
 
@@ -66,15 +67,17 @@ def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
     from onnxruntime.transformers.onnx_model import OnnxModel
 
     model = convert_float_to_float16(onnx.load(str(onnx_path)), keep_io_types=True)
-    OnnxModel(model).topological_sort()  # otherwise the casts of the inputs are last
+    OnnxModel(model).topological_sort()  # without the sort, the casts of the inputs are last
     return model
 
 
 def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
-    """Return the network with explicit quantisation (Q/DQ) as TensorRT requires it: symmetric,
-    weights by channel, no bias.
+    """Return the network with explicit quantisation (Q/DQ), as TensorRT requires it.
 
-    The range of each activation is the largest on `examples`, those of the export's check.
+    The quantisation is symmetric, with one scale per channel of the weights, and without the bias.
+
+    The range of each activation is its largest range over `examples`, the examples of the check of
+    the export.
     """
     import onnx
     from onnxruntime import quantization
@@ -114,7 +117,7 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the same network in an opset with quantisation by channel.
+    """Return the network in an opset with quantisation by channel.
 
     Raises ExportError if onnx cannot convert the network.
     """
@@ -124,7 +127,7 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
     if opset < OPSET_OF_CHANNELS:
         try:
             model = onnx.version_converter.convert_version(model, OPSET_OF_CHANNELS)
-        except Exception as error:  # exceptions of C++, without a common base class
+        except Exception as error:  # onnx raises exceptions of C++ without a common base class
             raise ExportError(
                 f"its opset is {opset}, and onnx cannot convert it ({error}): export it with opset"
                 f" {OPSET_OF_CHANNELS} or later"

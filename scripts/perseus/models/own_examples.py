@@ -1,4 +1,4 @@
-"""Examples for a user's own model: from a file, from images, or seeded values."""
+"""Make the examples for a model of the user: from a file, from images, or seeded random values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 
 
 def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) -> dict[str, Tensor]:
-    """Return examples by input, shape (n, *dims). Raises ExportError with the
+    """Return the examples of each input, shape (n, *dims). Raises ExportError with the
     `example_problems`."""
     if wrong := list(example_problems(asked, inputs)):
         raise ExportError("; ".join(wrong))
@@ -107,7 +107,7 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
 
 
 def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
-    """Return the position of the channels of an input, if it takes images."""
+    """Return the position of the channels of an input, if the input takes images."""
     places = {"nchw": 0, "nhwc": -1}
     asked = [pixels.layout] if pixels.layout else list(places)
     fitting = [each for each in asked if len(of.dims) == 3 and of.dims[places[each]] in (1, 3)]
@@ -115,7 +115,8 @@ def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
 
 
 def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
-    """Return an image of the size of an input: (pixel * scale - mean) / std."""
+    """Return an image with the size of an input, and with each pixel as (pixel * scale - mean) /
+    std."""
     from PIL import Image
 
     is_first = _layout(pixels, of) == "nchw"

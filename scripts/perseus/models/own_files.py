@@ -1,4 +1,4 @@
-"""Check a user's own files, weights and networks, before any job uses them."""
+"""Check the weights and networks of a user before any job uses these files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perseus.study.planning import own_examples
 def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
     """Yield the reasons why the files of these models cannot be used, without running them.
 
-    Each model comes with the files of its images. Checks that need packages of the jobs are left to
+    Each model comes with its image files. The jobs themselves run the checks that need packages of
     the jobs.
     """
     for model, images in models:

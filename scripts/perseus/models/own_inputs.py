@@ -1,4 +1,4 @@
-"""The inputs of a user's ONNX file as declared, and the sizes that a study sets."""
+"""Combine the declared inputs of an ONNX file of the user with the sizes that the study sets."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes in the study for open sizes of a file: by input, or one for all."""
+    """Sizes that the study sets for variable sizes of a file: by input, or one size for all
+    inputs."""
 
     shape: Mapping[str, tuple[int, ...]]
     input_size: int | None = None
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Return the inputs without the weights, which old files also list among their inputs."""
+    """Return the inputs of a graph without the weights, since old files list weights among their
+    inputs."""
     weights = {each.name for each in graph.initializer}
     return [each for each in graph.input if each.name not in weights]
 
 
 def declared(value: onnx.ValueInfoProto) -> TensorSpec:
-    """Return a tensor with its first size; with the name of its type if Triton cannot serve it."""
+    """Return the declared tensor with its first size.
+
+    If Triton cannot serve the type of the tensor, the result has the name of the type.
+    """
     import onnx
 
     if value.type.WhichOneof("value") != "tensor_type":
@@ -47,8 +52,8 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
-    """Return the inputs with the sizes of the study; the first size may be open, and is the
-    batch."""
+    """Return the inputs with the sizes that the study sets; the first size may be variable, and is
+    then the batch."""
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
@@ -100,7 +105,7 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Return names of the sizes that an input leaves open, without the batch."""
+    """Return the names of the variable sizes of an input, without the batch."""
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
         dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
@@ -110,7 +115,8 @@ def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
 
 
 def common_size(dims: Iterable[Sequence[int]]) -> int | None:
-    """Return the first size that all inputs have, 1 if it is open; None if it differs."""
+    """Return the first size that all inputs have in common; 1 if this size is variable, None if it
+    differs."""
     sizes = {each[0] if each else None for each in dims}
     if sizes <= {OPEN, 1}:
         return 1
@@ -118,12 +124,12 @@ def common_size(dims: Iterable[Sequence[int]]) -> int | None:
 
 
 def _key(name: str) -> str:
-    """Return a name as a key in YAML."""
+    """Return a name in the form of a key in YAML."""
     return name if re.fullmatch(r"[A-Za-z_][\w./-]*", name) else json.dumps(name)
 
 
 def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes of an input that are known."""
+    """Return the sizes of an input; unknown sizes are variable."""
     given = sizes.shape.get(value.name)
     if given is not None:
         return next(iter(_fillings(value, given)), declared(value).dims)
@@ -134,8 +140,11 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 
 
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Yield the possible meanings of the given sizes: the open sizes after the first, all sizes
-    after the first, all open sizes, or all sizes."""
+    """Yield the shapes that the given sizes may mean.
+
+    The sizes may be the variable sizes after the first, all sizes after the first, all variable
+    sizes, or all sizes.
+    """
     dims = declared(value).dims
     if not _has_shape(value):
         return [(OPEN, *given)]
@@ -148,7 +157,7 @@ def _has_shape(value: onnx.ValueInfoProto) -> bool:
 
 
 def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
-    """Return whether a size after the first equals this one, or is open."""
+    """Return whether a size after the first one equals this size or is variable."""
     return any(each in (OPEN, size) for each in declared(value).dims[1:])
 
 

@@ -1,6 +1,6 @@
-"""Prepare a user's own ONNX file for serving, unchanged, and check that the answers are the same.
+"""Prepare an ONNX file of the user for serving, and check that the responses do not change.
 
-Only ONNX Runtime executes parts of the file, and it supports no code in models.
+Only ONNX Runtime executes the file, and ONNX Runtime supports no code in models.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FIXED_BATCH: Final = (
 )
 
 Examples = Mapping[str, Tensor]
-"""By input, shape (n, *dims)."""
+"""Examples of each input, shape (n, *dims)."""
 
 
 def take_onnx(
@@ -52,16 +52,17 @@ def take_onnx(
     what: str = "",
     sorted_by: str = "",
 ) -> dict[str, Any]:
-    """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
+    """Prepare an ONNX file as `onnx_path`, and write its `reference_path`; return the record of the
+    check.
 
-    what: name of the model in messages; by default the path of its file. sorted_by: the output with
-    the scores of a detector, see `Reference`.
+    `what` is the name of the model in messages, by default the path of its file. `sorted_by` is the
+    output with the scores of a detector (see `Reference`).
 
-    Names stay the same, and open sizes become those of the task. The file takes batches if it
-    answers them like one example after the other. Otherwise it is served without batches,
-    unchanged, and `notes` in the record say why. Raises ExportError for the problems in
-    `own_problems`, and for a file that ONNX Runtime cannot run, or that answers differently when
-    asked again.
+    Names stay the same, and variable sizes become the sizes of the task. The file takes batches if
+    the responses to a batch equal the responses to single examples. Otherwise the file is served
+    unchanged, without batches, and `notes` in the record has the reason. Raises ExportError for the
+    problems in `own_problems`, for a file that ONNX Runtime cannot run, and for a file whose
+    response to the same request changes.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -105,7 +106,7 @@ def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str
     """Yield the problems of a file, of the sizes in the study and of the examples, before the file
     runs.
 
-    Raises ExportError if ONNX Runtime cannot read it as an ONNX file.
+    Raises ExportError if ONNX Runtime cannot read the file.
     """
     model = read_onnx(source)
     if wrong := list(problems(model, sizes)):
@@ -118,16 +119,17 @@ def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str
 
 
 def read_onnx(source: Path) -> onnx.ModelProto:
-    """Read an ONNX file without the weights in other files, and give each input and output a
+    """Read an ONNX file without the weights in other files; each input and output gets at least one
     dimension.
 
-    Weights in other files must be in the same folder. Raises ExportError.
+    Weights in other files must be in the same folder. Raises ExportError if the file cannot be
+    read.
     """
     import onnx
     from google.protobuf.message import DecodeError
 
     try:
-        # By content: without a format, onnx looks at the end of the name.
+        # The format is stated: otherwise onnx derives the format from the name of the file.
         model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
     except DecodeError as error:
         raise ExportError(f"{source} is not an ONNX file, or not a whole one") from error
@@ -141,14 +143,15 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """Return an example's number of rows: the first size, if all inputs have it in common."""
+    """Return the number of rows of an example: the first size, if all inputs have the same first
+    size."""
     if not common_size([each.dims for each in inputs]):
         return list(inputs)
     return [replace(each, dims=each.dims[1:]) for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
-    """Return the same number of examples, each of `size` rows and starting with another row."""
+    """Return equally many examples, each with `size` rows and another first row."""
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
@@ -157,10 +160,10 @@ def _grouped(given: Examples, size: int) -> Examples:
 def _served(
     model: onnx.ModelProto, inputs: Sequence[TensorSpec], what: str
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
-    """Return the model with these sizes of its inputs, also in ONNX Runtime.
+    """Return the model with these sizes of its inputs, and the same model in ONNX Runtime.
 
-    Its sizes stay open if ONNX Runtime refuses it otherwise: an inferred size may be invalid in a
-    branch that no request takes.
+    If ONNX Runtime rejects the fixed sizes, they stay variable: an inferred size may be invalid in
+    a branch that no request takes.
     """
     sized = _as_served(model, inputs)
     try:
@@ -172,8 +175,10 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Return the model with these sizes of its inputs, all fixed or with an open first one, and
-    without inferred shapes."""
+    """Return the model with these sizes of its inputs, and without inferred shapes.
+
+    All sizes are fixed, or only the first size is variable.
+    """
     import onnx
 
     served = onnx.ModelProto()
@@ -198,8 +203,10 @@ def _declare(value: onnx.ValueInfoProto, dims: Sequence[int], kind: int) -> None
 def _reference(
     network: OnnxNetwork, given: Examples, task: OwnOnnxTask, precision: Precision, what: str
 ) -> Reference:
-    """Return examples with the answers to each. Raises ExportError if the answers cannot be a
-    reference."""
+    """Return the reference: the examples and the response to each example.
+
+    Raises ExportError if the responses cannot be a reference.
+    """
     count = len(next(iter(given.values())))
     try:
         answers = [
@@ -224,7 +231,7 @@ def _reference(
             )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
-    tolerance = TOLERANCES["fp32"]  # exactly the same arithmetic
+    tolerance = TOLERANCES["fp32"]  # both runs use exactly the same arithmetic
     error = found.error([0], network.answer(found.given([0])), found.scales(tolerance))
     if error <= tolerance:
         return found
@@ -250,9 +257,10 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the answers to each example as rows of batches; `alone` has them in batches of `size`.
+    """Return the response to each example as rows of a batch; `alone` has the responses in batches
+    of `size`.
 
-    Raises ExportError if the answers are no rows of batches.
+    Raises ExportError if the responses are not rows of a batch.
     """
     if size is None:
         raise ExportError("its inputs have no first size in common")
@@ -276,10 +284,10 @@ def _write(
     path: Path,
     what: str,
 ) -> tuple[ModelTensors, dict[str, Any]]:
-    """Write the file for serving; return (its tensors, the check of its answers).
+    """Write the file for serving; return its tensors and the record of the check of its responses.
 
-    inputs: without the batch, if the reference has batches. Raises ExportError if the answers of
-    the file differ.
+    `inputs` has the inputs, without the batch if the reference has batches. Raises ExportError if
+    the responses of the written file differ.
     """
     import onnx
 
@@ -308,6 +316,6 @@ def _write(
 
 
 def _known(shape: Sequence[Any], rank: int) -> tuple[int, ...]:
-    """Return the sizes that ONNX Runtime infers, and open ones for the others."""
+    """Return the sizes of an output that ONNX Runtime infers; other sizes are variable."""
     known = list(shape) if len(shape) == rank else [None] * rank
     return tuple(size if isinstance(size, int) and size > 0 else OPEN for size in known)

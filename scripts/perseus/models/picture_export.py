@@ -1,4 +1,4 @@
-"""Write the images for a network as files, with torch's answers to them."""
+"""Write encoded images for a network, and the responses of torch to these images, into a file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from perseus.study.tasks.export import ExportTask
 
 
 def export_pictures(task: ExportTask, path: Path) -> None:
-    """Write `path` (.npz): the images of the task, or seeded random ones without any.
+    """Write the images of the task, or seeded random images, and the responses of torch into `path`
+    (.npz).
 
-    The file is a `Reference` and has `Pictures`. Raises ExportError if torch refuses the network,
-    if an image cannot be read, or if answers do not depend on the image.
+    The file contains a `Reference` and `Pictures`. Raises ExportError if torch cannot run the
+    network, if an image cannot be read, or if the responses do not depend on the image.
     """
     with temporary_folder() as folder:
         names = task.images or random_pictures(folder, MIN_IMAGES, task.seed)
@@ -38,8 +39,8 @@ def export_pictures(task: ExportTask, path: Path) -> None:
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:
-    """Return torchvision's preprocessing for these weights, with a crop of `input_size` pixels
-    (`networks.preset`)."""
+    """Return the preprocessing of torchvision for these weights (`networks.preset`), with a crop of
+    `input_size` pixels."""
     own = preset(architecture, weights, input_size)
     return Preprocessing(
         resize_px=own.resize_size[0],

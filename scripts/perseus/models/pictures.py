@@ -1,5 +1,5 @@
-"""pictures.npz: encoded images for requests, the tensors after preprocessing, and torch's
-answers."""
+"""Read and write pictures.npz: encoded images for requests, their tensors after preprocessing, and
+the responses of torch."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 from perseus.models.preprocess import PARAMETER, Preprocessing
 
 File = NDArray[np.uint8]
-"""The bytes of an image file, (n,)."""
+"""Bytes of an image file, shape (n,)."""
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Images as files, and the preprocessing of the network."""
+    """Encoded image files, and the preprocessing of the network."""
 
     files: Sequence[File]
     preprocessing: Preprocessing
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays for the file, beside those of a `Reference`."""
+        """Return the arrays that the file contains in addition to the arrays of a `Reference`."""
         told = json.dumps(asdict(self.preprocessing))
         files = {f"picture_{i}": file for i, file in enumerate(self.files)}
         return {PARAMETER: np.array(told), **files}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Pictures:
-        """Return the images of an opened file."""
+        """Return the encoded images in an opened file."""
         told = json.loads(str(arrays[PARAMETER]))
         count = sum(name.startswith("picture_") for name in arrays)
         return cls([arrays[f"picture_{i}"] for i in range(count)], Preprocessing(**told))
@@ -45,6 +45,9 @@ class Pictures:
 
 
 def as_batch(files: Sequence[File]) -> NDArray[np.uint8]:
-    """Return (files, bytes of the longest): zeros pad shorter files, which decoders ignore."""
+    """Return image files as one array, shape (files, bytes of the longest file).
+
+    Zeros fill up shorter files; decoders ignore these zeros.
+    """
     longest = max(map(len, files))
     return np.stack([np.pad(file, (0, longest - len(file))) for file in files])

@@ -1,8 +1,8 @@
-"""Convert images into tensors as torchvision does, with only Pillow and NumPy.
+"""Convert images into tensors as torchvision does, using only Pillow and NumPy.
 
-Repositories also contain this file as the model.py of a Triton model: Triton's Python backend runs
-it before the network of a tenant with `preprocessing: server`. Therefore it imports nothing of
-Perseus, and client and server do the same work.
+Repositories also contain this file as the model.py of a Triton model. The Python backend of Triton
+runs it before the network of a tenant with `preprocessing: server`. Therefore this file imports
+nothing of Perseus, and the client and the server do the same work.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 PARAMETER = "preprocessing"
-"""Name of the Triton model's parameter that holds a `Preprocessing`, as JSON."""
+"""Name of the parameter of the Triton model with the `Preprocessing`, as JSON."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The preprocessing of a network.
+    """Preprocessing of a network: resize, crop and normalisation.
 
-    The short side of an image is resized to `resize_px` by Pillow's filter `resample`, and
-    `crop_px` x `crop_px` pixels are cut out of its centre. With `normalises`, the colours (0..1)
-    are normalised by the `mean` and `std` of red, green and blue; otherwise the network takes
-    pixels.
+    The filter `resample` of Pillow resizes the short side of an image to `resize_px`, and a centre
+    crop keeps `crop_px` x `crop_px` pixels. With `normalises`, the colours (0..1) are normalised by
+    the `mean` and `std` of red, green and blue. Otherwise the network takes pixels.
     """
 
     resize_px: int
@@ -39,15 +38,15 @@ class Preprocessing:
     normalises: bool = True
 
     def tensor(self, picture: NDArray[np.uint8]) -> NDArray[np.float32] | NDArray[np.uint8]:
-        """Return the input of the network, (3, crop_px, crop_px), from a PNG or JPEG file's bytes,
-        (n,).
+        """Return the input of the network, shape (3, crop_px, crop_px), from the n bytes of a PNG
+        or JPEG file.
 
         Zeros may follow the file. Raises OSError (which includes Pillow's errors), SyntaxError or
         ValueError for other bytes.
         """
         with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
             image = file.convert("RGB")
-        # Rounded like torchvision.
+        # torchvision rounds in the same way
         short, px = min(image.size), self.crop_px
         width, height = (int(self.resize_px * side / short) for side in image.size)
         image = image.resize((width, height), Image.Resampling[self.resample])
@@ -65,7 +64,7 @@ class Preprocessing:
 
 
 class TritonPythonModel:
-    """The Triton model: converts rows of bytes, one for each image, into as many tensors."""
+    """The Triton model. It converts rows of bytes, one row per image, into one tensor per image."""
 
     def initialize(self, args: dict[str, str]) -> None:
         parameters = json.loads(args["model_config"])["parameters"]
@@ -83,7 +82,7 @@ class TritonPythonModel:
             batch: NDArray[Any] = np.stack(tensors)
         except Exception as failure:
             return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"preprocess: {failure}"))
-        # The same as backends/perseus_tensors.py, which NVIDIA's images do not have.
+        # This code repeats backends/perseus_tensors.py, which the images of NVIDIA do not have.
         capsule = batch.__dlpack__()
         ctypes.pythonapi.PyCapsule_SetDestructor(ctypes.py_object(capsule), None)
         return pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("output", capsule)])

@@ -1,6 +1,7 @@
-"""Triton's rate limiter: the common settings of the repository and the server's command line."""
+"""Define the settings of the rate limiter of Triton that the repository and the command line of the
+server share."""
 
 from typing import Final
 
 RESOURCE: Final = "cores"
-"""The resource that tenants with a priority share (`repository.model_config`)."""
+"""Resource of the rate limiter that tenants with a priority share (`repository.model_config`)."""

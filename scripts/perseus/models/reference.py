@@ -1,4 +1,5 @@
-"""reference.npz: the examples for a model, and its answer to each."""
+"""Read and write reference.npz: the examples for a model, and the response of the model to each
+example."""
 
 from __future__ import annotations
 
@@ -16,18 +17,18 @@ from perseus.models.tensors import Tensor
 from perseus.study.model import Precision
 
 Answers = Sequence[Mapping[str, Tensor]]
-"""For each example, the outputs by name."""
+"""Responses: the outputs by name, for each example."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Examples and the model's answer to each example alone.
+    """Examples, and the response of the model to each single example.
 
-    `inputs` are by name, shape (n, *dims), n examples. With `has_batches`, the answers are without
-    the batch; otherwise they are whole tensors, which may differ in shape. `precision` is the
-    precision of the arithmetic in the file. Unless `is_deterministic`, the same example gets
-    different answers. With `sorted_by`, the answers are detections, and `sorted_by` is the output
-    with their scores.
+    `inputs` has n examples of each input by name, shape (n, *dims). With `has_batches`, the
+    responses have no batch dimension. Otherwise the responses are whole tensors, which may differ
+    in shape. `precision` is the numeric precision of the computation in the file. If
+    `is_deterministic` is false, the responses to the same example may differ. With `sorted_by`, the
+    responses are detections, and `sorted_by` is the output with their scores.
     """
 
     inputs: Mapping[str, Tensor]
@@ -47,13 +48,13 @@ class Reference:
         return tuple(self.answers[0])
 
     def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the inputs of a request with these examples; without batches, those of the first
-        example."""
+        """Return the inputs of a request with these examples; without batches, only the first
+        example is in the request."""
         rows = list(examples) if self.has_batches else examples[0]
         return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
 
     def expected(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the expected answer to that request."""
+        """Return the expected response to a request with these examples."""
         if not self.has_batches:
             return dict(self.answers[examples[0]])
         return {name: np.stack([self.answers[i][name] for i in examples]) for name in self.outputs}
@@ -68,10 +69,11 @@ class Reference:
     def error(
         self, examples: Sequence[int], answer: Mapping[str, Tensor], scales: Mapping[str, float]
     ) -> float:
-        """Return the largest relative error of an answer to the request with these examples;
-        infinite for missing outputs or other shapes.
+        """Return the largest relative error of a response to a request with these examples.
 
-        Outputs that are not deterministic are only required to exist.
+        The error is infinite if outputs are missing or have other shapes.
+
+        Outputs that are not deterministic must only exist.
         """
         expected = self.expected(examples)
         if not self.is_deterministic:
@@ -81,7 +83,7 @@ class Reference:
         return max(_error(answer.get(name), of, scales[name]) for name, of in expected.items())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays for the file."""
+        """Return the arrays of the reference for the file."""
         answers = {
             f"answer/{i}/{name}": tensor
             for i, answer in enumerate(self.answers)
@@ -127,8 +129,8 @@ class Reference:
 
     @classmethod
     def of_classifier(cls, images: Tensor, scores: Tensor) -> Reference:
-        """Return the reference of a classifier: images (n, 3, height, width) and numbers for each
-        class (n, classes)."""
+        """Return the reference of a classification model: images (n, 3, height, width), and one
+        number for each class (n, classes)."""
         return cls({"input": images}, [{"output": row} for row in scores])
 
 

@@ -1,13 +1,13 @@
 """Write the Triton model repository of one scenario.
 
-`write_repository` writes for each tenant `<root>/<tenant>/config.pbtxt` and `<root>/<tenant>/1/<the
-model's file>`, and beside these torch's answers to the tenant's examples. `ensemble` writes the
-models before the network of a tenant with images. `model_config` defines the content of
-config.pbtxt; the parameters of a runtime come from the module of its name in `runtimes`.
+For each tenant, `write_repository` writes `<root>/<tenant>/config.pbtxt`, the model file in
+`<root>/<tenant>/1/`, and the responses of torch to the examples of the tenant. `ensemble` writes
+the preprocessing model of a tenant with images. `model_config` defines the content of config.pbtxt.
+The parameters of a runtime come from the module of the same name in `runtimes`.
 
-Perseus's Python backends (scripts/backends) and the C++ backends of NVIDIA's container serve the
-same repository. Without --disable-auto-complete-config, a C++ backend enables dynamic batching for
-a tenant with max_queue_delay_us=None and a max_batch_size above 1.
+The Python backends of Perseus (scripts/backends) and the C++ backends in the containers of NVIDIA
+serve the same repository. Without --disable-auto-complete-config, a C++ backend enables dynamic
+batching for a tenant with max_queue_delay_us=None and a max_batch_size above 1.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ T = TypeVar("T", pb.ModelInput, pb.ModelOutput)
 
 
 class RepositoryError(ValueError):
-    """A tenant cannot be served. The message says what to change."""
+    """Error: a tenant cannot be served. The message says what to change."""
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of one tenant's model: the model, its check.json, and torch's responses."""
+    """Files of the model of one tenant: the model, its check.json, and the responses of torch."""
 
     model: Path
     check: Path
@@ -55,10 +55,11 @@ def write_repository(
 ) -> None:
     """Write the repository of a scenario into `root`, which must not exist.
 
-    model_files: those of each tenant of the task, in that order. is_variant: whether the scenario
-    is a setting of a grid, or of a survey. If a model could not be made, or takes no such batches,
-    the reason is then written in place of the model, and becomes a row of the results. Raises
-    RepositoryError for an unfit tenant, NoModelError if there is no model.
+    `model_files` has the files of each tenant, in the order of the task. `is_variant` is true if
+    the scenario is a setting of a grid or part of a survey. If a model of a variant could not be
+    exported, or does not take the configured batches, the function writes the reason in place of
+    the model, and the reason becomes a row of the results. Raises RepositoryError for a tenant with
+    invalid settings, and NoModelError if there is no model.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -70,7 +71,7 @@ def write_repository(
         write_tenant(root, tenant, files.model, check)
         if unfit:
             write_export_error(model_path(root, tenant.name, tenant.model_file), unfit)
-        if tenant.ensemble:  # by its name: the preprocessing model is not a tenant of others
+        if tenant.ensemble:  # the name of this step belongs to one tenant only
             before = import_module("perseus.models.ensemble")
             before.write_ensemble(root, tenant.ensemble, files.reference, check)
         with whole(root / answers_file(tenant_of(tenant.name))) as partial:
@@ -78,19 +79,20 @@ def write_repository(
 
 
 def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[str, Any]) -> None:
-    """Write one tenant's network: `config.pbtxt`, and a copy of the file `model`.
+    """Write the network of one tenant: `config.pbtxt`, and a copy of the file `model`.
 
-    check: the record of the model's export, check.json (inputs, outputs, has_batches). Raises
-    RepositoryError for an unfit tenant.
+    `check` is the record of the export of the model, check.json (inputs, outputs, has_batches).
+    Raises RepositoryError for a tenant with invalid settings.
     """
     config = model_config(tenant, ModelTensors.of(check))
     write_model(root, config, tenant.model_file, model)
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
-    """Say why a network cannot be served in the configured batches; empty if it can.
+    """Return the reason why a network cannot be served in the configured batches; empty if it can
+    be served.
 
-    check: as in `write_tenant`.
+    `check` is the record of the export of the model, as in `write_tenant`.
     """
     tensors = ModelTensors.of(check)
     if tensors.has_batches:
@@ -107,10 +109,10 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
 def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
     """Write one Triton model of the repository `root`, whose `file` is a copy of `source`.
 
-    A copy and not a link, so that a later write into the export's file does not change the served
-    model, and so that a repository may be on another disk.
+    The file is a copy and not a link, so that a later export does not change the served model, and
+    so that the repository may be on another disk.
     """
-    # The file first, so that there is no config.pbtxt without its model.
+    # Write the model file first, so that a config.pbtxt always has its model.
     with whole(model_path(root, config.name, file)) as partial:
         shutil.copyfile(source, partial)
     with whole(root / config.name / CONFIG) as partial:
@@ -118,18 +120,18 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
 
 
 def model_path(root: Path, model: str, file: str) -> Path:
-    """Return the path of the file of a Triton model, which has one version."""
+    """Return the path of the model file of a Triton model, which always has one version."""
     return root / model / "1" / file
 
 
 def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
-    """Return the configuration of `tenant`, whose model has these tensors.
+    """Return the Triton configuration of a tenant, whose model has these tensors.
 
-    A priority is written as that of the rate limiter, with one unit of the resource "cores" per
-    thread. It takes effect in a server with `--rate-limit=execution_count`. The server's `--rate-
-    limit-resource=cores:<n>` sets the number of units (default: the most that one instance needs,
-    so that such tenants take turns). Raises RepositoryError for a tenant that Triton or its runtime
-    would refuse.
+    The priority of a tenant becomes the priority of the rate limiter, with one unit of the resource
+    "cores" per thread. The priority takes effect in a server with `--rate-limit=execution_count`.
+    The option `--rate-limit-resource=cores:<n>` of the server sets the number of units. By default,
+    the number is the largest number that one instance needs, so that tenants with a priority take
+    turns. Raises RepositoryError for a tenant that Triton or its runtime would reject.
     """
     if problem := next(_problems(tenant), None):
         raise RepositoryError(f"tenant {tenant.name!r} of model {tenant.model!r}: {problem}")
@@ -143,7 +145,7 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
         input=[tensor(pb.ModelInput, each) for each in tensors.inputs],
         output=[tensor(pb.ModelOutput, each) for each in tensors.outputs],
     )
-    # Always count and kind: Triton's defaults differ between backends.
+    # Always state count and kind, since the defaults of Triton differ between backends.
     kinds = pb.ModelInstanceGroup.Kind
     group = config.instance_group.add(
         count=tenant.instances,
@@ -158,14 +160,14 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     if tenant.max_queue_delay_us is not None:
         config.dynamic_batching.max_queue_delay_microseconds = tenant.max_queue_delay_us
         config.dynamic_batching.preferred_batch_size.extend(tenant.preferred_batch_sizes)
-    # Sorted: protobuf's map has no order, and the text must not vary.
+    # Sort the parameters: the map of protobuf has no order, and the text must not vary.
     for key, value in sorted(parameters_of(tenant).items()):
         config.parameters[key].string_value = value
     return config
 
 
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
-    """Return the configuration of a tensor.
+    """Return the Triton configuration of a tensor.
 
     Triton has no tensors without dimensions beside the batch, but can remove one of size 1.
     """

@@ -1,10 +1,11 @@
-"""Build a TensorRT plan of an ONNX file with TensorRT's own `trtexec`.
+"""Build a TensorRT plan from an ONNX file with `trtexec`, a program of TensorRT.
 
-A plan fits one kind of GPU and one version of TensorRT, so it is built on the machine that serves
-it, by the version that serves it. `trtexec` on the PATH may be a script that runs NVIDIA's
-container. From version 11 on, TensorRT takes the precision of a network from its ONNX and has no
---fp16; version 10 does the same with --stronglyTyped, which Perseus always uses. An fp16 plan is
-that of an fp16 or int8 ONNX (`convert`), whose inputs and outputs are fp32.
+A plan fits one kind of GPU and one version of TensorRT. Therefore the machine that serves the plan
+also builds it, with the same version of TensorRT. `trtexec` on the PATH may be a script that runs a
+container of NVIDIA. From version 11 on, TensorRT takes the precision of a network from its ONNX
+file and has no option --fp16. Version 10 does the same with --stronglyTyped, which Perseus always
+uses. A plan in fp16 or int8 comes from an ONNX file in this precision (`convert`), whose inputs and
+outputs are fp32.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ _WORKSPACE_MIB = 4096
 
 
 class TensorRtError(RuntimeError):
-    """A plan cannot be built. The message says what to do."""
+    """Error: a TensorRT plan cannot be built. The message says what to do."""
 
 
 class NoPlanError(TensorRtError):
-    """TensorRT has tried to build a plan of a network, without success."""
+    """Error: TensorRT tried to build a plan of a network and failed."""
 
 
 @dataclass(frozen=True)
 class Batches:
-    """The batch sizes that a plan serves; `best` is the fastest one."""
+    """Range of batch sizes that a plan serves; the plan is optimised for the size `best`."""
 
     least: int
     best: int
@@ -53,10 +54,11 @@ class Batches:
 
 
 def batches(task: TensorRtTask) -> Batches:
-    """Return the batch sizes of a tenant's requests.
+    """Return the batch sizes for the plan of a tenant.
 
-    The plan is optimised for the largest preferred size. Without one, it is optimised for the
-    largest batch that the server forms, or that of one request if it forms none.
+    The plan is optimised for the largest preferred size. Without a preferred size, the plan is
+    optimised for the largest batch that the server forms, or for the batch of one request if the
+    server forms no batches.
     """
     joined = max(task.preferred_batch_sizes, default=task.max_batch_size)
     best = joined if task.dynamic_batching else task.request_batch_size
@@ -71,14 +73,14 @@ def build(
     timing_cache: Path,
     log_path: Path,
 ) -> dict[str, Any]:
-    """Build the plan of a tenant, the file `plan`; return the record of the build.
+    """Build the TensorRT plan of a tenant as the file `plan`; return the record of the build.
 
-    check: the record of the export (inputs). timing_cache: cache of this server for all plans, with
-    which a second build of the same layers takes seconds. log_path: output of trtexec. Raises
-    TensorRtError if trtexec is missing or too old, NoPlanError if it fails, and GpuError without
-    the GPU.
+    `check` is the record of the export (inputs). `timing_cache` is the cache of this server for all
+    plans, with which a second build of the same layers takes seconds. `log_path` gets the output of
+    trtexec. Raises TensorRtError if trtexec is missing or too old, NoPlanError if trtexec fails,
+    and GpuError without the GPU.
     """
-    # The first one: a plan needs equal GPUs in a server.
+    # The first GPU is enough, since all GPUs of the server must be equal.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
     gpus = gpu.describe(task.gpus)
     if len({each["name"] for each in gpus["gpus"]}) > 1:
@@ -124,8 +126,8 @@ def no_measurement_running(
 ) -> Iterator[None]:
     """Keep measurements off the GPUs and cores of this job while it builds a plan.
 
-    `say` gets the message for whom the job waits; `owner` is the name that others see. Raises
-    GpuError and LockError.
+    `say` gets a message that names the job for which this job waits. `owner` is the name of this
+    job for other jobs. Raises GpuError and LockError.
     """
     locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
     with exclusive(locks, owner, say, folder):
@@ -140,13 +142,16 @@ def arguments(
     sizes: Batches,
     timing_cache: Path,
 ) -> list[str]:
-    """Return the common arguments of trtexec 10 and 11; without batches, the file has all sizes."""
+    """Return the arguments that trtexec 10 and 11 have in common.
+
+    Without batches, the ONNX file already states all sizes.
+    """
     return [
         program,
         f"--onnx={onnx}",
         f"--saveEngine={plan}",
         *(_shapes(tensors, sizes) if tensors.has_batches else []),
-        "--noTF32",  # fp32 is not replaced by TF32
+        "--noTF32",  # keep fp32, which TensorRT would replace by TF32
         f"--memPoolSize=workspace:{_WORKSPACE_MIB}M",
         "--builderOptimizationLevel=3",
         f"--timingCacheFile={timing_cache}",
@@ -161,7 +166,8 @@ def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
 
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
-    """Return (major, minor, patch), which trtexec prints first for any argument."""
+    """Return the version of TensorRT (major, minor, patch), which trtexec prints first for any
+    argument."""
     _run([program, "--help"], environment, log_path)
     match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if match is None:
@@ -178,8 +184,10 @@ def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tu
 
 
 def parse_version(number: int) -> tuple[int, int, int]:
-    """Return (major, minor, patch) of 100500 (10.5.0), or of 8601 (8.6.1) in the format before
-    10."""
+    """Return the version (major, minor, patch) in a number: 100500 is 10.5.0.
+
+    Before version 10, the format is shorter: 8601 is 8.6.1.
+    """
     major, rest = divmod(number, 10_000 if number >= 100_000 else 1000)
     return major, *divmod(rest, 100)
 
@@ -187,8 +195,8 @@ def parse_version(number: int) -> tuple[int, int, int]:
 def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
     """Run the program and return its exit code.
 
-    It ends with this process, and its output replaces the log. It gets a signal to end first, since
-    a script that runs a container forwards the signal.
+    The program ends together with this process, and its output replaces the log. The function first
+    sends a signal to end, which a script that runs a container forwards.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

@@ -1,4 +1,4 @@
-"""Tensors with the names of Triton and numpy."""
+"""Describe tensors with the types of Triton and numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Tensor = NDArray[Any]
 
 OPEN: Final = -1
-"""A size that is not fixed."""
+"""Value of a size that is not fixed."""
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     "BOOL": np.dtype(np.bool_),
@@ -22,15 +22,15 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {
     **{f"INT{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"UINT{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
-"""numpy types by Triton's names: all types except BYTES and BF16, which numpy lacks."""
+"""Types of numpy by the names of Triton. BYTES and BF16 are missing, since numpy lacks them."""
 
 DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
-"""Triton's names."""
+"""Names of Triton by the type of numpy."""
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor of a model; `dims` without the batch, -1 if a size is open."""
+    """A tensor of a model. `dims` has its sizes without the batch; a variable size is -1."""
 
     name: str
     datatype: str
@@ -43,14 +43,14 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ModelTensors:
-    """The inputs and outputs of a model. Without `has_batches`, a request is one example."""
+    """The inputs and outputs of a model. Without `has_batches`, a request contains one example."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     has_batches: bool = True
 
     def plain(self) -> dict[str, Any]:
-        """Return the content of check.json."""
+        """Return the tensors in the form of check.json."""
         return {
             "inputs": [asdict(each) | {"dims": list(each.dims)} for each in self.inputs],
             "outputs": [asdict(each) | {"dims": list(each.dims)} for each in self.outputs],
@@ -59,7 +59,7 @@ class ModelTensors:
 
     @classmethod
     def of(cls, check: Mapping[str, Any]) -> ModelTensors:
-        """Read it from an export's record."""
+        """Return the tensors in the record of an export."""
         inputs, outputs = (
             tuple(TensorSpec(each["name"], each["datatype"], tuple(each["dims"])) for each in named)
             for named in (check["inputs"], check["outputs"])
@@ -70,14 +70,16 @@ class ModelTensors:
     def of_classifier(
         cls, image: tuple[int, ...], classes: int, datatype: str = "FP32"
     ) -> ModelTensors:
-        """Return tensors from images (channels, height, width) to a number for each class."""
+        """Return the tensors of a classification model: from images (channels, height, width) to
+        one number per class."""
         return cls(
             (TensorSpec("input", datatype, image),), (TensorSpec("output", "FP32", (classes,)),)
         )
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Yield the possible meanings of given sizes for a tensor: the open sizes of `dims`, or all."""
+    """Yield the shapes that the given sizes may mean for a tensor: its variable sizes, or all its
+    sizes."""
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

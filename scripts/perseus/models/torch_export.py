@@ -1,7 +1,8 @@
 """Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
 
 The program is a zip archive of JSON and raw tensors. torch.export.load would unpickle certain
-members if they existed; the backend that serves programs (scripts/backends/pytorch) refuses those.
+members of the archive. The backend that serves programs (scripts/backends/pytorch) rejects an
+archive with these members.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ LARGEST_BATCH: Final = 1024  # version of the schema
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write `path` (.npz) with images and torch's answers, as `export_model` does; return its
-    tensors.
+    """Write `path` (.npz) with the images and the responses of torch; return the tensors of the
+    model.
 
-    For a server that gets no ONNX file. Raises ExportError if torch refuses the network.
+    This reference is for a server that gets no ONNX file. Raises ExportError if torch cannot run
+    the network.
     """
     _, images, output = answered(task)
     with whole(path) as partial:
@@ -39,12 +41,12 @@ def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write `path` (.pt2), and return the comparison of its answers with those of the network
-    itself.
+    """Write the program `path` (.pt2); return the comparison of its responses with the responses of
+    the network.
 
     The program maps float32 (batch, 3, H, W) to float32 (batch, classes), for batches of 1 to
-    LARGEST_BATCH. It is read back from the file for the comparison. Raises ExportError if torch
-    cannot export the network, and for a failed check.
+    LARGEST_BATCH. For the comparison, the function reads the program from the file. Raises
+    ExportError if torch cannot export the network, and for a failed check.
     """
     torch, _ = import_torchvision()
     network, images, expected = answered(task)
@@ -76,12 +78,12 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def _save(network: torch.nn.Module, example: torch.Tensor, path: Path) -> None:
-    """Write the program. The batch of `example` is 2 or more (torch.export treats 0 and 1 as
-    constants)."""
+    """Write the program. The batch size of `example` must be 2 or more, since torch.export treats 0
+    and 1 as constants."""
     torch, _ = import_torchvision()
     batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
     program = torch.export.export(network, (example,), dynamic_shapes=({0: batch},))
-    program.example_inputs = None  # torch would pickle them
+    program.example_inputs = None  # torch would pickle these attributes
     with path.open("wb") as stream:
         torch.export.save(program, stream)
 
@@ -93,8 +95,11 @@ def _load(path: Path) -> torch.nn.Module:
 
 
 def _deviation(module: torch.nn.Module, images: Tensor, expected: Array) -> float:
-    """Return the deviation. The first image runs alone, the others as one batch: two sizes prove
-    that the batch is free."""
+    """Return the relative error of the responses of the program.
+
+    The first image runs alone, and all other images run as one batch: two batch sizes prove that
+    the batch axis is dynamic.
+    """
     torch, _ = import_torchvision()
     scale, parts = signal(expected), (slice(0, 1), slice(1, len(images)))
     with torch.no_grad():

@@ -1,4 +1,5 @@
-"""Write torchvision's facts about its classification weights (`study.architectures`)."""
+"""Write the facts of torchvision about the weights of its classification networks
+(`study.architectures`)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ COLUMNS += ["recipe"]
 
 
 def rows() -> Iterator[dict[str, object]]:
-    """Yield one row for each set of weights."""
+    """Yield one row of the file for each set of weights."""
     _, torchvision = import_torchvision()
     for name in torchvision.models.list_models(torchvision.models):
         choices = torchvision.models.get_model_weights(name)
@@ -32,7 +33,7 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def recipe(url: str) -> str:
-    """Return the address of a recipe, without GitHub's."""
+    """Return the address of a training recipe, without the address of the repository on GitHub."""
     return url.removeprefix("https://github.com/").rstrip("/") or "not stated"
 
 

@@ -1,6 +1,7 @@
-"""Parameters in config.pbtxt for each runtime: a module of its name with `parameters`.
+"""Find the parameters of each runtime in config.pbtxt: a module with the name of the runtime has
+`parameters`.
 
-Other facts of a runtime are in `study.runtimes.RUNTIMES`.
+`study.runtimes.RUNTIMES` has all other facts about a runtime.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ONNX Runtime, with Perseus's backend or Triton's own."""
+"""Set the parameters of ONNX Runtime, for the backend of Perseus and the backend of Triton."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the threads of each instance: one operator at a time uses all of them."""
+    """Return the number of threads of each instance; each operator uses all threads."""
     return {"intra_op_thread_count": str(tenant.intra_op_threads), "inter_op_thread_count": "1"}

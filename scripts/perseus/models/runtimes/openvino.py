@@ -1,10 +1,10 @@
-"""OpenVINO, with Perseus's backend or Triton's own.
+"""Set the parameters of OpenVINO, for the backend of Perseus and the backend of Triton.
 
-The two differ with the same repository. OpenVINO computes in bf16 by default if the CPU has
-instructions for it. The C++ backend has a parameter for bf16 (`HINT_BF16: YES`) and none for fp32:
-with it, "fp32" means OpenVINO's own default. The C++ backend fixes the batch axis at
-max_batch_size. Smaller batches are an error unless it may pad them (`ENABLE_BATCH_PADDING`), and
-then cost as much as full ones.
+With the same repository, the two backends behave differently. OpenVINO computes in bf16 by default
+if the CPU has instructions for it. The C++ backend of Triton has a parameter for bf16 (`HINT_BF16:
+YES`) and none for fp32, so "fp32" there means the default of OpenVINO. The C++ backend fixes the
+batch axis at max_batch_size. Smaller batches are an error, unless `ENABLE_BATCH_PADDING` allows the
+backend to pad them. A padded batch costs as much as a full batch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return one stream per instance, and the threads of all instances together.
+    """Return the number of streams (one per instance), and the total number of threads of all
+    instances.
 
     The C++ backend compiles a model once for all instances and divides its threads among the
     streams.

@@ -1,4 +1,4 @@
-"""PyTorch: a program of torch.export, with Perseus's backend."""
+"""Set the parameters of PyTorch, for the backend of Perseus that runs programs of torch.export."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return threads, the precision unless it is fp32, and on a GPU the batch sizes of its CUDA
-    graphs."""
+    """Return the threads, the precision unless it is fp32, and on a GPU the batch sizes with a CUDA
+    graph."""
     found = {"intra_op_thread_count": str(tenant.intra_op_threads)}
     if tenant.precision == "fp16":
         found["precision"] = "fp16"
@@ -20,10 +20,11 @@ def parameters(tenant: ServedTenant) -> dict[str, str]:
 
 
 def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
-    """Return batch sizes with a CUDA graph each: the powers of two, the preferred sizes and the
-    largest.
+    """Return the batch sizes that have a CUDA graph: the powers of two, the preferred sizes and the
+    largest size.
 
-    A batch between two of them is padded to the next, so it computes at most twice its own size.
+    A batch between two of these sizes is padded to the larger size, so the GPU computes at most
+    twice the batch.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})

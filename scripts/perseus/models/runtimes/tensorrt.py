@@ -1,4 +1,4 @@
-"""TensorRT, whose plan contains all settings."""
+"""Set the parameters of TensorRT: none, since a plan contains all settings."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return no parameters."""
+    """Return an empty mapping, since TensorRT needs no parameters."""
     return {}
