@@ -71,7 +71,7 @@ def write_repository(
         write_tenant(root, tenant, files.model, check)
         if unfit:
             write_export_error(model_path(root, tenant.name, tenant.model_file), unfit)
-        if tenant.ensemble:  # the name of this step belongs to one tenant only
+        if tenant.ensemble:  # imported by name: other tenants do not depend on it
             before = import_module("perseus.models.ensemble")
             before.write_ensemble(root, tenant.ensemble, files.reference, check)
         with whole(root / answers_file(tenant_of(tenant.name))) as partial:

@@ -1,10 +1,11 @@
 """Make the report: conclusions, figures and one HTML page.
 
-In: tables, and raw results for a few figures. Out: SVG, PNG and HTML.
+The input is the tables of a study, and raw results for a few figures. The output is SVG, PNG and
+HTML files.
 """
 
 import os
 
-# This must precede any import of matplotlib, which fails if the kernel of a notebook has set its
-# backend.
+# This line must precede any import of matplotlib: the import fails if the kernel of a notebook has
+# set a backend.
 os.environ["MPLBACKEND"] = "agg"

@@ -1,4 +1,5 @@
-"""Lines of the first screen: how sure the conclusion is, and what would make it surer."""
+"""Write the lines of the first screen on the certainty of the conclusion, and on ways to increase
+the certainty."""
 
 from __future__ import annotations
 
@@ -22,27 +23,30 @@ from perseus.results.records import PeakRecord, Record
 from perseus.study.presets import PRESETS
 
 FEWEST_REPEATS: Final = 3
-"""Number of repeats that shows the variation between starts of a server."""
+"""Number of repeats that is enough to show the variation between starts of a server."""
 MAX_REPEATS: Final = 20
 """Largest number of repeats that the page suggests."""
 RESOLVED: Final = 0.03
-"""Half-width of an interval of a saving that distinguishes any relevant difference from 0."""
+"""Half of the width of an interval of a saving that is narrow enough to distinguish any relevant
+saving from 0."""
 MAX_MINUTES: Final = 100
-"""Largest time in minutes; longer times are in hours."""
+"""Largest time that the page states in minutes; longer times are in hours."""
 
 
 @dataclass(frozen=True)
 class Surer:
-    """The key of `measurement` that makes the conclusion surer, and the time that it takes."""
+    """Advice: the key of `measurement` that would increase the certainty of the conclusion, and the
+    additional time."""
 
     setting: str
     time: str
 
 
 def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
-    """Return advice on what limits the certainty: the number of repeats, or else the preset.
+    """Return advice that would increase the certainty: more repeats, or else another preset.
 
-    None without a limit, from the preset smoke, or if neither limits the certainty.
+    The result is None if no limit was found, for the preset smoke, or if neither the repeats nor
+    the preset limits the certainty.
     """
     known = _known(tables["peaks"])
     if known.empty:
@@ -58,14 +62,16 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
 
 
 def _known(peaks: pd.DataFrame) -> pd.DataFrame:
-    """Return measured load lines with a limit."""
+    """Return the measured load lines that have a limit."""
     is_measured = (peaks["verdict"] != Outcome.PREDICTED) & (peaks["preset"] != "smoke")
     return peaks[is_measured & peaks["estimate_rps"].notna()]
 
 
 def _repeats_to_resolve(saving: pd.Series | None) -> int:
-    """Return the number of repeats that would make the interval of an unclear saving as narrow as
-    the distance from 0, or as RESOLVED; 0 if the saving is clear, or if too many.
+    """Return the number of repeats that would clarify an unclear saving.
+
+    With this number, the half-width of the interval is the distance of the saving from 0, or
+    RESOLVED. The result is 0 if the saving is clear, or if the number is too large.
 
     The width of an interval falls with the square root of the number of repeats.
     """
@@ -80,7 +86,8 @@ def _repeats_to_resolve(saving: pd.Series | None) -> int:
 
 
 def _took_s(records: Sequence[Record]) -> float:
-    """Return seconds in which the cells were measured, with the starts of their servers."""
+    """Return the time in seconds that the measurement of the cells took, including the starts of
+    the servers."""
     return sum(map(_cell_s, records))
 
 
@@ -89,13 +96,14 @@ def _cell_s(record: Record) -> float:
 
 
 def _standard_s(records: Sequence[Record]) -> float:
-    """Return seconds that the preset standard takes for the cells: searches take longer."""
+    """Return the time in seconds that the cells would take with the preset standard, whose searches
+    take longer."""
     return sum(_cell_s(record) * _times_as_long(record) for record in records)
 
 
 def _times_as_long(record: Record) -> float:
-    """Return expected load of a search near its limit with the preset standard, relative to its
-    own."""
+    """Return how many times as long the windows of a search near its limit last with the preset
+    standard."""
     if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
         return 1.0
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
@@ -108,7 +116,7 @@ def _times_as_long(record: Record) -> float:
 
 
 def _time(seconds: float, more: str = "") -> str:
-    """For example, "12 more minutes" or "3 hours", rounded up."""
+    """Return a rounded-up time as text, for example "12 more minutes" or "3 hours"."""
     minutes = math.ceil(seconds / 60)
     if minutes <= MAX_MINUTES:
         return f"{minutes} {more}minute{'' if minutes == 1 else 's'}"
@@ -116,7 +124,7 @@ def _time(seconds: float, more: str = "") -> str:
 
 
 def caveats(tables: Tables) -> Iterator[str]:
-    """Yield sentences on what the prices and the rates belong to, and on little evidence."""
+    """Yield sentences about the machines of the prices and rates, and about weak evidence."""
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
@@ -135,7 +143,11 @@ def caveats(tables: Tables) -> Iterator[str]:
 
 def bridge(tables: Tables) -> str:
     """Return a sentence that connects the saving at the demand of the headline with the saving on
-    full servers; empty if one of them is unknown or sharing saves nothing at that demand."""
+    full servers.
+
+    The sentence is empty if one of the savings is unknown, or if sharing saves nothing at the
+    demand of the headline.
+    """
     where, full = _where_sharing_saves(tables), best_saving(tables)
     if not where or full is None:
         return ""
@@ -162,5 +174,5 @@ def _where_sharing_saves(tables: Tables) -> str:
 
 
 def _short(saving: pd.Series) -> str:
-    """Return the weights of a mix, or its whole name."""
+    """Return a short text of a mix: its weights, or else its whole name."""
     return str(saving["weights"] or saving["mix"])

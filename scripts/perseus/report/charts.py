@@ -1,4 +1,5 @@
-"""Interactive charts: their points as JSON, which pictures.js draws and offers as CSV."""
+"""Make interactive charts: the points of a chart are JSON, which pictures.js draws and offers as
+CSV."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from perseus.report.shown_tables import plain_words
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
 CLOSED_LOOP: Final = "closed loop"
-"""Label instead of a verdict of windows that have none."""
+"""Label of windows that have no verdict."""
 VERDICTS: Final = {
     "pass": "#009E73",
     "fail": "#D55E00",
@@ -24,28 +25,30 @@ VERDICTS: Final = {
     CLOSED_LOOP: "#0072B2",
     "invalid": "#777777",
 }
-"""Verdicts of windows with the colours of their points."""
+"""Verdicts of windows, each with the colour of its points."""
 SCALES: Final = {
     "estimate": ("estimate", "#0072B2"),
     "certified": ("certified", "#009E73"),
     "first_failing": ("first failing", "#D55E00"),
 }
-"""Marks of a frontier, with their names and colours."""
+"""Kinds of marks in a chart of a frontier, with their names and colours."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
-"""Quantities of the monitor that are drawn, and the beginnings of their file names."""
+"""Quantities of the monitor that charts show, and the prefixes of their file names."""
 GREY: Final = "#888888"
 ENDS: Final = ("ci_low", "ci_high")
-"""Ends of the interval of a load line."""
+"""Columns with the two ends of the interval of a load line."""
 INTERVAL: Final = "#56A0D3"
 """Colour of the intervals in a chart."""
 OPEN_END: Final = 1.5
-"""Factor on the estimate at which an interval without upper bound ends in a chart."""
+"""In a chart, an interval without an upper bound ends at the estimate times this factor."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points with one name. `look` is a style of pictures.js; `names` are labels of the points,
-    or empty."""
+    """A series of points with a common name.
+
+    `look` is a style of pictures.js. `names` has a label for each point, or is empty.
+    """
 
     name: str
     x: Sequence[float]
@@ -57,7 +60,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """`x` and `y` are the axis labels; `id` names its CSV file."""
+    """A chart. `x` and `y` are the labels of the axes, and `id` is the name of the CSV file."""
 
     id: str
     title: str
@@ -69,7 +72,7 @@ class Chart:
 
     @property
     def json(self) -> str:
-        """Return the JSON for pictures.js, escaped for a script element."""
+        """Return the JSON of the chart for pictures.js, escaped for a script element."""
         plain: dict[str, Any] = {
             "id": self.id,
             "x": self.x,
@@ -92,9 +95,9 @@ class Chart:
 
 
 def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
-    """Yield the search as rates over time by verdict, and latencies over the load.
+    """Yield the charts of a search: rates over time by verdict, and latencies over the load.
 
-    windows: rows of windows.parquet of all repeats of the load line.
+    `windows` has the rows of windows.parquet for all repeats of the load line.
     """
     began_ns = windows.groupby("cell")["start_ns"].transform("min")
     timed = windows.assign(minute=(windows["start_ns"] - began_ns) / 60e9)
@@ -140,10 +143,10 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
-    """Yield the utilisation of the server and the client.
+    """Yield the charts of the utilisation of the server and the client.
 
-    samples: rows of all repeats of the load line in the format of `samples.samples`, with the
-    column `who`.
+    `samples` has the monitor samples of all repeats of the load line, in the format of
+    `samples.samples` with the column `who`.
     """
     for quantity in (name for name in UTILISATION if name in set(samples["quantity"])):
         mine = samples[samples["quantity"] == quantity]
@@ -162,7 +165,7 @@ def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
-    """Yield the frontier of each scenario with two tenants."""
+    """Yield a chart of the frontier for each scenario with two tenants."""
     results = FigureData(tables)
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     tenants_of = dict(list(results.tenants.groupby("scenario")))
@@ -195,8 +198,8 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
 
 
 def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
-    """Return the row with a finite upper end in place of a missing bound, and a mix that says
-    so."""
+    """Return the row with a finite upper end in place of a missing bound; the text of the mix then
+    states this."""
     if line[f"ci_high_{unit}"] != math.inf:
         return line
     end = {f"ci_high_{unit}": OPEN_END * line[f"estimate_{unit}"]}
@@ -204,7 +207,7 @@ def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
 
 
 def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
-    """Yield one series with the two ends of each interval, which pictures.js joins by their
+    """Yield one series with the two ends of each interval; pictures.js joins points with the same
     name."""
     low, high = ([m for m in markers if m.scale == end] for end in ENDS)
     pairs = [
@@ -230,7 +233,7 @@ def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
 
 
 def of_costs(break_even: pd.DataFrame) -> Iterator[Chart]:
-    """Yield cost over the demand of each group of models, dedicated and shared."""
+    """Yield a chart of the cost over the demand for each group of models, dedicated and shared."""
     for number, (models, rows) in enumerate(break_even.groupby("models", sort=False)):
         options = rows.groupby(["server", "shared"], sort=False)
         series = [

@@ -1,4 +1,4 @@
-"""The configuration of a study as tables, by its keys."""
+"""Show the configuration of a study as tables, by its keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
 
 
 def _max_batch_sizes(records: Sequence[Record]) -> dict[str, Row]:
-    """By tenant, the largest batch that its server accepts, which may be less than configured."""
+    """Return the largest batch that the server accepts for each tenant; the size may be smaller
+    than configured."""
     found: dict[str, set[int]] = {}
     for record in records:
         for tenant, size in record.max_batch_sizes.items():
@@ -63,7 +64,7 @@ def _no_keys_of_others(model: Model) -> Row:
 
 
 def _settings(title: str, rows: Sequence[Row]) -> ShownTable:
-    """Return one row for each part, one column for each key with a value."""
+    """Return a table with one row for each part and one column for each key that has a value."""
     keys = [key for key in rows[0] if any(_is_given(row[key]) for row in rows)]
     return ShownTable(
         title=title,
@@ -95,7 +96,8 @@ def _value_text(value: Any) -> str:
 
 
 def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
-    """Return servers with their own models; several rows if the models changed."""
+    """Return a table of servers that had their own models; a server has several rows if its models
+    changed."""
     return list(
         dict.fromkeys(
             (record.task.server.name, model)
@@ -130,7 +132,7 @@ def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTabl
 
 
 def presets(records: Sequence[Record]) -> list[Row]:
-    """Return each preset with its search settings, and its scenarios."""
+    """Return each preset with its search settings and its scenarios."""
     found: dict[str, Row] = {}
     for task in (record.task for record in records):
         if task.preset not in found:

@@ -1,4 +1,4 @@
-"""The form for a reader's own demand, and the data from which the browser plans fleets."""
+"""Make the form for the demand of the reader, and the data from which the browser plans fleets."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from perseus.study.demand import Demand, Spot
 from perseus.study.setting import configured
 
 MAX_SLIDERS: Final = 4
-"""Largest number of models with a slider each; with more, the models are rows of a table."""
+"""Largest number of models for which the form has sliders; more models become rows of a table."""
 MAX_DRAWN: Final = 400
-"""Largest number of operating points x models whose draws are on the page; with more, plans have
-no probability."""
+"""Largest number of operating points x models for which the page contains draws. Beyond this
+number, plans have no probability."""
 SLIDER_SERVERS: Final = 4
-"""Number of dedicated servers that the largest demand of a slider fills."""
+"""The largest demand of a slider fills this number of dedicated servers."""
 
 USUAL_REVOCATIONS: Final = 0.05
-"""Revocations of a spot server per hour in the generated configuration; plans do not depend on
-it."""
+"""Revocations of a spot server per hour in the generated configuration. Plans do not depend on this
+number."""
 
 POINT: Final = ["scenario", "load_line", "preset"]
 
 
 @dataclass(frozen=True)
 class DemandForm:
-    """The data of the form.
+    """Data of the form for the demand of the reader.
 
-    `points` are rows of operating_points, `draws` of operating_point_draws, `dedicated` load lines
-    of one model. Initial settings come from the study's demand, or else are a third of the
-    estimated capacity of a dedicated server, in the proportion of the headline.
-    `spot_usd_per_month` has every server.
+    `points` has rows of the table operating_points, `draws` has rows of operating_point_draws, and
+    `dedicated` has the load lines of one model. The initial demand is the demand of the study, or
+    else one third of the estimated capacity of a dedicated server, in the proportion of the
+    headline. `spot_usd_per_month` has an entry for every server.
     """
 
     points: pd.DataFrame
@@ -74,7 +74,7 @@ class DemandForm:
 
     @cached_property
     def most_rps(self) -> dict[str, float]:
-        """By model, the end of its slider."""
+        """Largest demand on the slider of each model, in requests/s."""
         most = self.points.groupby("model")["lower_rps"].max()
         return {
             model: _round(max(SLIDER_SERVERS * most[model], 2 * self.rps[model]))
@@ -83,7 +83,8 @@ class DemandForm:
 
     @property
     def usd_per_month(self) -> dict[str, float | None]:
-        """Price of one server, by server; None for servers that the demand excludes."""
+        """Price of one server in USD per month, by server; None for servers that the demand
+        excludes."""
         first = self.points.groupby("server")["usd_per_month"].first()
         return {
             str(name): None if pd.isna(usd) or not self._is_bought(str(name)) else float(usd)
@@ -96,7 +97,7 @@ class DemandForm:
 
     @property
     def json(self) -> str:
-        """The JSON for demand.js, escaped for a script element."""
+        """JSON of the form for demand.js, escaped for a script element."""
         rate = self.spot.revocations_per_hour if self.spot else USUAL_REVOCATIONS
         data = {
             "hours_per_month": HOURS_PER_MONTH,
@@ -123,7 +124,7 @@ class DemandForm:
 
 
 def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | None:
-    """Return the form; None without operating points."""
+    """Return the data of the form; None without operating points."""
     points = tables["operating_points"]
     if points.empty:
         return None
@@ -140,7 +141,7 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
 
 
 def _of_study(tables: Tables) -> dict[str, float]:
-    """Return the highest level of the study's demand."""
+    """Return the demand of the study at its highest level."""
     if not len(tables["fleets"]):
         return {}
     level = top_fleets(tables["fleets"])[SHARING]["level"]
@@ -157,7 +158,8 @@ def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float
 
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
-    """Return a third of the first dedicated estimate of each model, or else of its largest one."""
+    """Return one third of the estimated capacity for each model: of its first dedicated server, or
+    else the largest estimate."""
     keys = points[POINT].itertuples(index=False, name=None)
     alone = points[[key in dedicated for key in keys]]
     most = points.groupby("model")["estimate_rps"].max()
@@ -166,5 +168,5 @@ def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
 
 
 def _round(rps: float) -> float:
-    """Round to two digits."""
+    """Return a number rounded to two significant digits."""
     return float(f"{rps:.2g}")

@@ -24,9 +24,9 @@ def draw(
     png: Path,
     csv: Path,
 ) -> None:
-    """Draw figure `name` and write its data.
+    """Draw the figure with this name, and write its data beside it.
 
-    `tables` are by name; `cells` are the folders of the raw results that the figure reads.
+    `tables` has the tables by name. `cells` has the folders of raw results that the figure reads.
     """
     frames = with_scenario_names({table: pd.read_parquet(path) for table, path in tables.items()})
     results = FigureData(frames, tuple(cells))

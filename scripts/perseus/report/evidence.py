@@ -1,4 +1,4 @@
-"""Cells and windows behind the numbers of the page, with their anchors."""
+"""Collect the cells and windows behind the numbers of the page, with their anchors."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from perseus.results.records import PeakRecord, Record
 from perseus.study.experiments.peak import Run as PeakRun
 
 MAX_CELLS: Final = 200
-"""Largest number of cells with a section of their own; the raw results of all cells are in
+"""Largest number of cells with a section on the page. The raw results of all cells are in
 results/<study>/raw."""
 
 MAX_SAMPLES: Final = 6000
 """Largest number of monitor samples on the page."""
 
 MAX_WINDOWS: Final = 1500
-"""Largest number of windows of all cells together; if there are more, each cell shows only the
-windows behind its numbers."""
+"""Largest number of windows on the page, of all cells together. If there are more windows, each
+cell shows only the windows behind its numbers."""
 
 
 @dataclass(frozen=True)
 class CellEvidence:
-    """The section of one cell: its settings, outcome, and rows of windows."""
+    """Section of the page for one cell: its settings, its outcome, and rows of its windows."""
 
     id: str
     name: str
@@ -58,8 +58,11 @@ WINDOW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class PageEvidence:
-    """Cells of a study by name; for cells with a section, rows of windows.parquet and monitor
-    samples."""
+    """Cells of a study by name.
+
+    For cells with a section on the page, there are also rows of windows.parquet and monitor
+    samples.
+    """
 
     records: Mapping[str, Record]
     windows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -71,20 +74,21 @@ class PageEvidence:
 
     @cached_property
     def shown(self) -> Mapping[str, Record]:
-        """The cells that have a section."""
+        """Cells that have a section on the page."""
         return dict(islice(self.records.items(), MAX_CELLS))
 
     def link(self, cell: str) -> str:
-        """Return the anchor of a cell's section; "" without one."""
+        """Return the anchor of the section of a cell; "" if the cell has no section."""
         return f"cell-{cell}" if cell in self.shown else ""
 
     def certified_link(self, cell: str) -> str:
-        """Return the anchor of the window that certified the rate, or else of its cell."""
+        """Return the anchor of the window that certified the rate; without this window, the anchor
+        of the cell."""
         return self._window_link(cell, self.certified(cell))
 
     def failing_link(self, cell: str) -> str:
-        """Return the anchor of the first failing window above the certified rate, or else of its
-        cell."""
+        """Return the anchor of the first failing window above the certified rate; without this
+        window, the anchor of the cell."""
         return self._window_link(cell, self.failing(cell))
 
     def _window_link(self, cell: str, number: int | None) -> str:
@@ -101,11 +105,11 @@ class PageEvidence:
         return found
 
     def cells_of(self, scenario: str, load_line: str) -> Sequence[Record]:
-        """Return the repeats of a load line."""
+        """Return the cells of all repeats of a load line."""
         return self._lines.get((scenario, load_line), ())
 
     def searches_of(self, scenario: str, load_line: str) -> Sequence[PeakRecord]:
-        """Return the repeats of a load line whose searches have a section."""
+        """Return the cells of the repeats of a load line that have a section on the page."""
         return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
 
     def certified(self, cell: str) -> int | None:
@@ -125,7 +129,7 @@ class PageEvidence:
         return None if failed.empty else int(failed["window"].iloc[0])
 
     def sections(self) -> Iterator[CellEvidence]:
-        """Yield one section for each cell that is shown."""
+        """Yield one section for each cell that the page shows."""
         total = sum(frame["window"].nunique() for frame in self.windows.values())
         for name, record in self.shown.items():
             frame = self.windows.get(name, pd.DataFrame(columns=["window"]))
@@ -145,7 +149,7 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Return the records of all cells; those of shown searches have their peaks."""
+    """Return the records of all cells; the records of shown searches include their peaks."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -156,7 +160,7 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Return the windows of the shown cells, for the attempt that counts."""
+    """Return the windows of the shown cells, from the attempt that counts."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
     return {
         cell: _without_sla(frame.assign(cell=cell)) for cell, frame in found.items() if len(frame)
@@ -164,16 +168,16 @@ def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _without_sla(windows: pd.DataFrame) -> pd.DataFrame:
-    """Name windows in a closed loop, such as saturation probes, CLOSED_LOOP: they have no
-    verdict."""
+    """Return the windows with CLOSED_LOOP in place of the verdict for closed loops, such as
+    saturation probes."""
     closed = (windows["reason"] == NO_SLA) & (windows["window_verdict"] == Verdict.UNDECIDED)
     values = {"window_verdict": CLOSED_LOOP, "reason": "", "exceedance": np.nan}
     return windows.assign(**{name: windows[name].mask(closed, of) for name, of in values.items()})
 
 
 def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Return the utilisation of the shown cells: means, so that there are at most MAX_SAMPLES rows
-    in total."""
+    """Return the utilisation of the shown cells, averaged so that there are at most MAX_SAMPLES
+    rows in total."""
     busy: dict[str, pd.DataFrame] = {}
     for record in records[:MAX_CELLS]:
         if (record.folder / "monitor.parquet").exists():
@@ -185,14 +189,14 @@ def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
-    """Return the means of this many rows each, for one metric."""
+    """Return the means of groups of consecutive rows, for one metric."""
     named = ["cell", "quantity", "metric", "who"]
     group = frame.groupby(named, sort=False).cumcount() // together
     return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()
 
 
 def _facts(record: Record) -> dict[str, str]:
-    """Return short facts of the record, by name."""
+    """Return short facts about a cell from its record, by name."""
     task = record.task
     began = datetime.fromtimestamp(record.started.unix_ns / 1e9, UTC)
     lasted_s = (record.finished_monotonic_ns - record.started.monotonic_ns) / 1e9
@@ -228,7 +232,7 @@ def _value_text(value: object) -> str:
 
 
 def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
-    """Return one row for all tenants of a window."""
+    """Return one row of the page for a window, for all its tenants."""
     worst = tenants["exceedance"].max()
     reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
     first = tenants.iloc[0]

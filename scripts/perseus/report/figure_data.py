@@ -1,8 +1,8 @@
-"""Data of figures, and the style of each tenant in all figures.
+"""Define the data of figures, and the style of each tenant in all figures.
 
-Colours are those of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers can
-distinguish. A hatch, a marker or a pattern of dashes repeats the information of the colour. It also
-distinguishes the seventh tenant from the first, which has the same colour.
+The colours are the palette of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers
+can distinguish. A hatch, a marker or a dash pattern repeats the information of the colour, and
+distinguishes the seventh tenant from the first tenant with the same colour.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ DASHES: tuple[Dashes, ...] = (
     (0, (8, 1.5, 1, 1.5, 1, 1.5)),
 )
 LONGEST_MIX = 100
-"""Largest length of a load line's label on an axis, in characters."""
+"""Largest length of the label of a load line on an axis, in characters."""
 
 
 def per_month(usd_per_hour: float) -> str:
-    """Return a price per month, for example $34.7/month."""
+    """Return a price per month as text, for example $34.7/month."""
     return f"${significant(HOURS_PER_MONTH * usd_per_hour)}/month"
 
 
@@ -75,10 +75,10 @@ class FigureData:
         return of_line(self.peaks, mine).iloc[0]
 
     def called(self, line: pd.Series) -> str:
-        """Return short label of a load line.
+        """Return a short label of a load line.
 
-        It includes the tenants if several groups share servers, or the scenario if the tenants take
-        too much room.
+        The label includes the tenants if several groups of tenants share servers, or the scenario
+        if the names of the tenants are too long.
         """
         if line["kind"] == "dedicated" or not self._has_several_groups:
             return short(line)
@@ -88,7 +88,8 @@ class FigureData:
         return with_scenario(short(line), line["server"], line["scenario"])
 
     def one_server(self, server: str, pricing: str) -> str:
-        """For example, "1 server of type cpu1, $34.7/month"; without a price if there is none."""
+        """Return the text of one server, for example "1 server of type cpu1, $34.7/month"; the
+        price may be missing."""
         costs = self.tables["costs"]
         of_server = costs[(costs["server"] == server) & (costs["pricing"] == pricing)]
         usd_per_hour = of_server["usd_per_hour"].dropna()
@@ -108,7 +109,7 @@ class FigureData:
 
     @cached_property
     def names(self) -> list[str]:
-        """All tenants; the index decides the colour in every figure."""
+        """Names of all tenants; the index of a tenant decides its colour in every figure."""
         return list(self.tenants["tenant"].unique())
 
     def colour(self, tenant: str) -> str:

@@ -1,4 +1,4 @@
-"""Points of load lines of two tenants in the plane of their rates."""
+"""Compute the points of load lines of two tenants in the plane of their rates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pandas as pd
 from perseus.peak.stats import Floats
 
 PREDICTED: Final = "predicted"
-"""Name that replaces "estimate" for a mix that was not measured."""
+"""Name of the point of a predicted mix, in place of "estimate"."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """The rates (2,) of both tenants at a point of a load line.
+    """Rates of both tenants, shape (2,), at a point of a load line.
 
     `scale` is "estimate", "certified", "first_failing", an end of the interval, or PREDICTED.
     """
@@ -28,7 +28,8 @@ class Marker:
 
 
 def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Marker]:
-    """Yield markers of the first or second tenant, dedicated; `alone` is a row of the peaks."""
+    """Yield the markers of the dedicated load line of one tenant; `alone` is its row of the table
+    peaks."""
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
         yield Marker(scale, f"{alone['mix']} alone", rates)
@@ -37,7 +38,8 @@ def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> It
 def shared_markers(
     line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]
 ) -> Iterator[Marker]:
-    """Yield markers of a shared load line: a row of the peaks, and the rows of its two tenants."""
+    """Yield the markers of a shared load line, given its row of the table peaks and the rows of its
+    two tenants."""
     speed = relative_speed(line, tenants)
     base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
     for scale in scales:
@@ -47,7 +49,8 @@ def shared_markers(
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
-    """Return the divisor of the rates that corrects them for the speed of the host; 1 if unknown.
+    """Return the number by which rates are divided to correct them for the speed of the host; 1 if
+    unknown.
 
     The distance of a shared line from the line of dedicated servers then equals its sharing ratio.
     """

@@ -1,4 +1,5 @@
-"""The conclusion of a study in one sentence of at most MAX_WORDS words, with its probability."""
+"""Write the conclusion of a study in one sentence of at most MAX_WORDS words, with its
+probability."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from perseus.report.numbers import bounds, percent, significant
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
 MAX_WORDS: Final = 20
-"""Largest number of words: parts between spaces with a letter or a digit."""
+"""Largest number of words of a headline; a word is a part between spaces with a letter or a
+digit."""
 
 BRACKETS: Final = re.compile(r" \([^)]*\)")
 
@@ -32,8 +34,11 @@ class Headline:
 
 
 def headline(tables: Tables) -> Headline:
-    """Return the first available conclusion of: servers for the demand, sharing at growing demand,
-    sharing on full servers, capacity of a server, other experiments."""
+    """Return the headline of a study: the first available conclusion of a list.
+
+    The list is: servers for the demand, sharing at growing demand, sharing on full servers,
+    capacity of a server, other experiments.
+    """
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
             "unknown", "This run only shows that everything works; it is too short for a result."
@@ -62,7 +67,7 @@ def usd(amount: float) -> str:
 
 
 def top_fleets(fleets: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the rows of the highest demand, by strategy."""
+    """Return the fleets for the highest level of the demand, by strategy."""
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     return {str(row["strategy"]): row for _, row in top.iterrows()}
 
@@ -124,7 +129,8 @@ def _over_demand(tables: Tables) -> Headline | None:
 
 
 def _split(asked: Asked) -> str:
-    """Return the share of the first of two models in the requests, or no split of more models."""
+    """Return a text with the share of the first of two models in the requests; empty for more
+    models."""
     parts = str(asked.stretches[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"
@@ -137,18 +143,19 @@ def _shared(asked: Asked) -> list[pd.Series]:
 
 
 def _is_unknown(asked: Asked) -> bool:
-    """Return whether a range has shared servers, but no dedicated ones to compare with."""
+    """Return whether a range of the demand has shared servers but no dedicated servers to compare
+    with."""
     return any(pd.isna(row["least_saving"]) for row in _shared(asked))
 
 
 def _least(chances: list[float]) -> str:
-    """Return the lowest probability; None if one is unknown."""
+    """Return the lowest of the probabilities; None if a probability is unknown."""
     least = np.min(chances) if chances else np.nan
     return "" if np.isnan(least) else f" ({sure(float(least))})"
 
 
 def best_saving(tables: Tables) -> pd.Series | None:
-    """Return the largest known saving of different models on full servers."""
+    """Return the row with the largest known saving of different models on full servers."""
     savings = tables["savings"]
     several = savings["models"].map(lambda names: len(set(names.split(" + "))) > 1)
     known = savings[several.astype(bool) & savings["saving"].notna()]
@@ -195,8 +202,11 @@ def _one_server(tables: Tables) -> Headline | None:
 
 
 def _experiment(tables: Tables) -> Headline | None:
-    """Return the headline of another experiment: the first conclusion that is short enough, without
-    brackets if needed."""
+    """Return the headline for studies of other experiments: the first conclusion that is short
+    enough.
+
+    The function removes brackets if this makes a conclusion short enough.
+    """
     found = list(conclusions(tables))
     for conclusion in found:
         for text in (conclusion.headline, BRACKETS.sub("", conclusion.headline)):

@@ -1,4 +1,4 @@
-"""Dates, hosts and software of the cells, and their differences."""
+"""Summarise the dates, hosts and software of the cells, and their differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = (
     "server_cores",
     "client_cores",
 )
-"""Properties of a host that the report shows, with their labels."""
+"""Labels of the properties of a host that the report shows."""
 
 LABELS = {
     "cpu": "processor",
@@ -33,7 +33,10 @@ LABELS = {
 
 
 def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return different hosts, by the shown facts, with their number of cells."""
+    """Return the different hosts of the cells, each with its number of cells.
+
+    Hosts are different if the facts that the report shows differ.
+    """
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         shown = json.dumps({name: record.host.get(name) for name in SHOWN}, sort_keys=True)
@@ -43,24 +46,24 @@ def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def days(records: Sequence[Record]) -> str:
-    """Return days (UTC) of the first and the last cell."""
+    """Return the days (UTC) of the first and the last cell as text."""
     starts = [record.started.unix_ns / 1e9 for record in records]
     ends = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
     return " to ".join(dict.fromkeys(ends))
 
 
 def differences(records: Sequence[Record]) -> list[str]:
-    """Return sentences about facts that differ between cells although they should not.
+    """Return sentences about facts that differ between cells although they should be equal.
 
-    The software of a remote server is compared only between cells of the same server. A fact that
-    is unknown in a cell, for example because no client ran, is not a difference.
+    The function compares the software of a remote server only between cells of the same server. A
+    fact that is unknown in a cell, for example because no client ran, is no difference.
     """
     values = _values(records)
     return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
 
 
 def without_statistics(records: Sequence[Record]) -> list[str]:
-    """Return servers without statistics on queue and compute times, with their software."""
+    """Return the servers that do not report queue and compute times, with their software."""
     found = (
         f"{record.task.server.name} ({record.software} {record.triton_version})"
         for record in records
@@ -77,7 +80,7 @@ def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, st
 
 
 def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
-    """Return the values of each fact, in the order of their appearance."""
+    """Return the different values of each fact, in the order of their first appearance."""
     values: dict[str, dict[str, None]] = {}
     for record in records:
         for what, value in _facts(record):
@@ -87,7 +90,7 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Yield the facts of a record, without its cores, which differ between jobs."""
+    """Yield the facts of a host from a record, without the cores, which differ between jobs."""
     host, server = record.host, record.task.server.name
     for name, label in LABELS.items():
         yield label, host.get(name)

@@ -1,4 +1,4 @@
-"""Three to five key figures below the headline."""
+"""Make the three to five key figures below the headline."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from perseus.results.fleets.plans import SHARING
 RATE: Final = "requests/s"
 MAX_CARDS: Final = 5
 MAX_ALONE: Final = 2
-"""Largest number of models with a card each."""
+"""Largest number of models for which there is one card each."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """One key figure: `value` in large letters, with label and certainty in small ones."""
+    """One key figure: `value` is in large letters, and the label and the certainty are in small
+    letters."""
 
     label: str
     value: str
@@ -41,9 +42,10 @@ class Card:
 
 
 def cards(tables: Tables, cells: int) -> list[Card]:
-    """Return cards on the capacity of servers, the saving of sharing, and cost, if known.
+    """Return the key figures about the capacity of servers, the saving of sharing, and the cost, if
+    known.
 
-    cells: how many runs of servers were measured.
+    `cells` is the number of measured cells.
     """
     found = [*_alone(tables["peaks"]), *_together(tables["peaks"]), *_money(tables)]
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
@@ -67,7 +69,7 @@ def _alone(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _together(peaks: pd.DataFrame) -> Iterator[Card]:
-    """Return the mix with the highest sharing ratio."""
+    """Return the row of the mix with the highest sharing ratio."""
     known = peaks[(peaks["kind"] != "dedicated") & peaks["estimate_rps"].notna()]
     if len(known):
         row = known.sort_values(["sharing_ratio", "estimate_rps"], na_position="first").iloc[-1]
@@ -75,8 +77,8 @@ def _together(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _money(tables: Tables) -> Iterator[Card]:
-    """Return the cost for the demand of the study, or else for the lowest demand, or else on full
-    servers."""
+    """Return the key figures about cost: for the demand of the study, or else for the lowest
+    demand, or else on full servers."""
     if len(tables["fleets"]):
         yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
         return

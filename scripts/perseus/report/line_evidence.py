@@ -1,4 +1,4 @@
-"""Evidence by load line: offered rates of its repeats, and which passed or failed."""
+"""Collect the evidence for each load line: the offered rates of its repeats, and their verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.results.records import Record
 
 @dataclass(frozen=True)
 class LineEvidence:
-    """The section of one load line on one server; `facts` are by name."""
+    """Section of the page for one load line on one server; `facts` has short facts by name."""
 
     id: str
     title: str
@@ -27,8 +27,8 @@ class LineEvidence:
 
 
 def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]:
-    """Return one section for each load line, and for each run of another experiment, in the order
-    of the cells."""
+    """Return one section for each load line and for each run of another experiment, in the order of
+    the cells."""
     found = {(row["scenario"], row["load_line"]): row for row in rows_of(peaks)}
     groups: dict[tuple[str, str], list[CellEvidence]] = {}
     for cell in evidence.sections():
@@ -54,8 +54,8 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
 
 
 def _searched(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return windows on the load line, without the other windows of the search; all windows if none
-    is on the line."""
+    """Return the windows of a search that are on the load line, or all windows if no window is on
+    the load line."""
     of_search = windows[windows["scale"].notna()]
     return of_search if len(of_search) else windows
 
@@ -73,7 +73,8 @@ def _result(row: Row) -> str:
 
 
 def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
-    """Return the facts of the line; windows: rows of windows.parquet of all repeats."""
+    """Return short facts about a load line; `windows` has the rows of windows.parquet of all
+    repeats."""
     each = windows.groupby(["cell", "window"], sort=False)
     offered = each["offered_rps"].sum()
     verdicts = each["window_verdict"].first()

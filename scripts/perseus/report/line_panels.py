@@ -1,4 +1,4 @@
-"""Panels of the latency figures: one for each load line, from raw results."""
+"""Prepare the panels of the latency figures: one panel for each load line, from raw results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from perseus.report.style import empty_figure, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
 MAX_PANELS, MIN_MM = 12, 60.0
-"""Largest number of panels, and least width of a panel if two are side by side."""
+"""Largest number of panels, and least width in mm of a panel if two panels are side by side."""
 
 LINE = ("server", "scenario", "load_line")
 
 
 def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
-    """Read the data of each load line, until there are enough panels with data."""
+    """Return the data of the load lines, read one after another until there are enough panels with
+    data."""
     found: list[pd.DataFrame] = []
     for _, row in results.peaks.iterrows():
         frame = read(row)
@@ -37,13 +38,13 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """Yield one panel per load line with `data`, with its row of the peaks."""
+    """Yield one panel per load line with `data`, and its row of the table peaks."""
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]
     if shown.empty:
         return shown, empty_figure(style, "no load line has data to show"), []
-    is_full = len(shown) == MAX_PANELS  # then no load line after the last panel was read
+    is_full = len(shown) == MAX_PANELS  # no load line after the last panel was read
     looked_at = len(has) - has[::-1].index(True) if is_full else len(has)
     empty = [
         f"{title(results, row)} ({verdict(row)})"
@@ -73,7 +74,7 @@ def folders(results: FigureData, row: pd.Series) -> list[Path]:
 
 
 def plain_ticks(axis: Any) -> None:
-    """Tick labels such as 50, 100 and 200 on a short logarithmic axis."""
+    """Set tick labels such as 50, 100 and 200 on a short logarithmic axis."""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

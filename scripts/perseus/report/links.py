@@ -1,4 +1,4 @@
-"""Links from statements to parts of the page."""
+"""Make links from statements to parts of the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.report.shown_tables import MAX_ROWS, rows_of
 from perseus.results.tables import module_of
 
 MAX_LINES: Final = 12
-"""Largest number of load lines that are named one by one."""
+"""Largest number of load lines to which a statement has separate links."""
 
 PEAKS: Final = "Peaks"
 COSTS: Final = "Costs"
@@ -20,19 +20,19 @@ COSTS: Final = "Costs"
 
 @dataclass(frozen=True)
 class Link:
-    """A `label` that links to the element `id`."""
+    """A link: the text `label` links to the element `id` of the page."""
 
     label: str
     id: str
 
 
 def anchor(title: str) -> str:
-    """Return the id of the section with that title."""
+    """Return the id of the section of the page with this title."""
     return title.lower().replace(" ", "-")
 
 
 def line_id(row: Mapping[str, object]) -> str:
-    """Return the id of a load line's row in the peaks."""
+    """Return the id of the row of a load line in the table peaks."""
     return f"line-{row['scenario']}.{row['load_line']}"
 
 
@@ -46,15 +46,16 @@ def to_section(title: str) -> Link:
 
 
 def to_table(name: str) -> Link:
-    """Link to the section of a table."""
+    """Return a link to the section of a table."""
     return to_section(module_of(name).TITLE)
 
 
 def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
-    """Link to these rows of the peaks; one link to the table if there are many, or if the rows are
-    not on the page.
+    """Return links to these rows of the table peaks.
 
-    The index is that of the whole table.
+    The result is one link to the table if there are many rows, or if the rows are not on the page.
+
+    The rows have the index of the whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)

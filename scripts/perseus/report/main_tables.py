@@ -1,6 +1,6 @@
-"""Tables of every report: peaks, savings, costs and response times.
+"""Make the tables of every report: peaks, savings, costs and response times.
 
-Tables of experiments and grids define their own presentation.
+The tables of experiments and grids define their own presentation.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
 
 
 def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
-    """Return the anchors of the windows that certified the rate, and that failed at the lowest
-    rate."""
+    """Return the anchors of the window that certified the rate and of the window that failed at the
+    lowest rate."""
     cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
     certified = min(
         (record for record in cells if record.certified_window >= 0),
@@ -185,9 +185,9 @@ def _savings(rows: list[Row]) -> ShownTable:
 
 
 def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
-    """Return rows for each load line and instance, and the prices.
+    """Return the rows of the table of costs for each load line and instance, and the prices.
 
-    Servers without a price are named once.
+    The function names servers without a price only once.
     """
     priced = {row["server"] for row in rows}
     unpriced = sorted({str(row["server"]) for row in peaks} - priced)
@@ -269,7 +269,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
 
 
 def _costs_of(paid: Mapping[str, Row], pricings: Sequence[str]) -> Iterator[Entry]:
-    """Yield the costs of a line; `paid` has its row for each pricing."""
+    """Yield the costs of a load line; `paid` has the row of the load line for each pricing."""
     first = _any(paid)
     yield Entry(str(first["server"]))
     yield Entry(str(first["mix"]), link=line_id(first))
@@ -295,7 +295,7 @@ def _usd_per_hour(paid: Mapping[str, Row], pricing: str) -> str:
 def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     certified = [
         row for row in rows if row["rate_rps"]
-    ]  # null and not 0, as for some tenants of mixes
+    ]  # null differs from 0, which some tenants of mixes have
     return ShownTable(
         title="Response times at the certified rates",
         note="Milliseconds from the intended send. Queue, compute and client are the means of"

@@ -1,4 +1,4 @@
-"""Numbers and lists as text."""
+"""Write numbers and lists as text."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import math
 from collections.abc import Callable, Sequence
 
 MAX_DIGITS = 16
-"""Largest number of digits of a float."""
+"""Largest number of significant digits of a floating-point number."""
 
 
 def percent(share: float) -> str:
-    """Return a share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
+    """Return a share as text in percent: 0.0312 is "3.1 %". From 10 % on, the percentage is a whole
+    number."""
     digits = 0 if abs(share) >= 0.0995 else 1
     return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def percent_below(share: float, bound: float) -> str:
-    """Return a share as in `percent`, with enough digits to distinguish it from a higher bound."""
+    """Return a share as text in percent, with enough digits to distinguish the share from a higher
+    bound."""
     digits = next((n for n in range(MAX_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
 
 def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
-    """Return an interval as text, "11.9 to 12.8"; an infinite end is left out."""
+    """Return an interval as text, such as "11.9 to 12.8"; an infinite end is left out."""
     if math.isinf(low) or math.isinf(high):
         if math.isinf(low) and math.isinf(high):
             return "no bound"
@@ -31,14 +33,15 @@ def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def chance(probability: float) -> str:
-    """Return a probability with at most three digits, since there are a few thousand draws."""
+    """Return a probability as text with at most three digits, since there are only a few thousand
+    draws."""
     if probability > 0.999:
         return "> 0.999"
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
 def significant(value: float | None) -> str:
-    """Return a number with three significant digits; an en dash if there is none.
+    """Return a number as text with three significant digits; an en dash without a number.
 
     Numbers below 0.0001 have an exponent.
     """
@@ -58,5 +61,5 @@ def significant(value: float | None) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return "a", "a and b", "a, b and c"."""
+    """Return a list of words as text: "a", "a and b", or "a, b and c"."""
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

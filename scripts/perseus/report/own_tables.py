@@ -1,4 +1,5 @@
-"""Tables that define their own presentation: those of experiments, grids and fleets."""
+"""Show the tables that define their own presentation: the tables of experiments, grids and
+fleets."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from perseus.results.tables import module_of as table_module
 def sections(
     names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
 ) -> Iterator[ShownTable]:
-    """Return the sections of these tables, without empty columns."""
+    """Return the sections of tables that define their own presentation, without empty columns."""
     lines = {line_id(row) for row in rows["peaks"][:MAX_ROWS]}
     for name in names:
         module, mine = table_module(name), rows.get(name, [])
@@ -47,7 +48,8 @@ def _linked(
     lines: Set[str],
     evidence: PageEvidence,
 ) -> Entry:
-    """Return the entry with a link to its cell or load line, if that is on the page."""
+    """Return the entry with a link to its cell or load line, if the page contains this cell or load
+    line."""
     entry = entry_of(row, columns, shares)
     if columns == "cell":
         return entry.to(evidence.link(str(row["cell"])))

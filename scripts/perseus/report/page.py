@@ -1,4 +1,4 @@
-"""One HTML file that states the conclusion of a study first, then the evidence."""
+"""Write one HTML file that first states the conclusion of a study, and then the evidence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FIRST: Final = {
     " the first model's peak alone, one part of the second's.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
-"""Figures for the first screen, the best first, each with its caption."""
+"""Figures for the first screen in the order of preference, each with its caption."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No tested rate was certified, or no rate failed.",
@@ -52,7 +52,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     Outcome.DISTURBED: "Other processes used the host. Run it again when the host is idle.",
     Outcome.FAILED: "The server died, did not start, or answered with errors.",
 }
-"""Explanations of the outcomes without a result."""
+"""Explanations of outcomes without a result."""
 NO_TASK: Final = ReportTask()
 NO_FRAMES: Final[Mapping[str, pd.DataFrame]] = MappingProxyType({})
 
@@ -64,9 +64,9 @@ def write(
     task: ReportTask,
     path: Path,
 ) -> None:
-    """Write the report from tables (by name), SVG figures and the records of all cells.
+    """Write the report from the tables (by name), the SVG figures, and the records of all cells.
 
-    The windows of cells are beside their records.
+    The function reads the windows of a cell from the folder of its record.
     """
     frames = with_scenario_names({name: pd.read_parquet(file) for name, file in tables.items()})
     loaded = read_records(records)
@@ -84,9 +84,10 @@ def render(
     windows: Mapping[str, pd.DataFrame] = NO_FRAMES,
     samples: Mapping[str, pd.DataFrame] = NO_FRAMES,
 ) -> str:
-    """Return the HTML; all text from the data is escaped, and each figure is an image.
+    """Return the HTML of the report; all text from the data is escaped, and each figure is an
+    image.
 
-    windows, samples: by cell, of the attempt that counts.
+    `windows` and `samples` are by cell, from the attempt that counts.
     """
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]

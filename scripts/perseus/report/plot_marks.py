@@ -1,4 +1,4 @@
-"""Marks and rows of the figures of load lines."""
+"""Draw the marks in figures of load lines, and choose the rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.report.style import DARK, is_known, verdict
 MAX_ROWS, MAX_PANELS = 30, 6
 
 MAX_ROWS_IN_ALL = 36
-"""Largest number of rows in all panels together; more rows belong into a table."""
+"""Largest number of rows in all panels together; more rows belong in a table."""
 
 CERTIFIED: dict[str, Any] = {
     "marker": "D",
@@ -27,8 +27,8 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the first rows of the first servers, at most MAX_ROWS in total.
 
-    If not all rows fit, two thirds of the rows are shared lines, which come after the dedicated
-    lines.
+    If not all rows fit, two thirds of the rows are shared load lines. Shared load lines come after
+    dedicated load lines.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MAX_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
@@ -46,14 +46,15 @@ def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 BEYOND = 0.3
-"""Length of the arrow of an interval without an upper end, as a share of its value."""
+"""Length of the arrow of an interval without an upper end, as a share of the value."""
 
 FAR = 1.5
-"""Intervals that exceed the largest drawn value by this factor end in an arrow."""
+"""An interval that exceeds the largest drawn value by this factor ends in an arrow."""
 
 
 def furthest(values: pd.DataFrame) -> float:
-    """Return the end of the axis for intervals, beside these values; infinite without values."""
+    """Return the value at which intervals beside these values end in an arrow; infinite without
+    values."""
     known = values.to_numpy(dtype=float)
     known = known[np.isfinite(known)]
     return FAR * float(known.max()) if known.size else np.inf
@@ -62,7 +63,8 @@ def furthest(values: pd.DataFrame) -> float:
 def interval(
     axes: Axes, y: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """A value with its interval; `ends` are (value, low, high); an arrow if it exceeds the axis."""
+    """Draw a value with its interval, with an arrow if the interval exceeds the axis; `ends` is
+    (value, low, high)."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(value, y, xerr=[[value - low], [reach]], capsize=2.5, **look)
     if goes_on:
@@ -80,14 +82,16 @@ def upright(
 
 
 def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
-    """Return the value, the lower end, the drawn upper end, and whether the interval goes on."""
+    """Return the value, the lower end, the drawn upper end, and whether the interval continues
+    beyond it."""
     value, low, high = ends
     last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
     return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
-    """Write a text beside the certified rate, which is then a lower bound, or instead of it."""
+    """Write a text beside the certified rate, which is then a lower bound, or a text in place of
+    the certified rate."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

@@ -1,9 +1,9 @@
-"""Published results of a pair of models, to draw beside measurements.
+"""Define published results of a pair of models, which figures show beside measurements.
 
 The values come from the figures of M. LeMay, S. Li and T. Guo, "PERSEUS: Characterizing Performance
 and Cost of Multi-Tenant Serving for CNN Models" (IC2E 2020), in their repository (cake-lab/perseus,
-data/img/multi.png and multi_peak_throughput.png). They were read off at the centres of the marks,
-with an error of 1 request/s, or 2 if a line covers a mark.
+data/img/multi.png and multi_peak_throughput.png). The values are read at the centres of the marks,
+with an error of 1 request/s, or of 2 requests/s if a line covers a mark.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ POINTS_RPS: Mapping[str, tuple[Point, ...]] = {
     "one T4": ((256, 0), (241, 11), (176, 80), (126, 126), (64, 157), (9, 198), (0, 207)),
     "two T4": ((495, 0), (445, 25), (313, 187), (238, 243), (121, 314), (37, 355), (0, 393)),
 }
-"""By number of GPUs, requests/s of ResNet50 and of Inception-V3 at the same time, with p95 of
-both <= 750 ms."""
+"""Requests/s of ResNet50 and of Inception-V3 on one server, with a p95 of both models <= 750 ms, by
+number of GPUs."""
 
 
 def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
-    """By number of GPUs, published points with load of both models, as shares of dedicated peaks:
-    of the background model and of the searched model.
+    """Return the published points with load on both models, by number of GPUs.
 
-    Empty for other models.
+    A point is the shares of the dedicated peaks of the background model and of the searched model.
+
+    The result is empty for other models.
     """
     if {searched, background} != {RESNET50, INCEPTION_V3}:
         return

@@ -1,4 +1,4 @@
-"""Before a study measures, test the dependencies of its last jobs."""
+"""Test the dependencies of the last jobs of a study before it measures anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rehearse(style: FigureTask) -> None:
     """Write a small figure as SVG and PNG, and import the modules that check tables and write the
     report.
 
-    Raises the error that would stop the last jobs.
+    The function raises the error that would stop the last jobs.
     """
     for module in LAST_MODULES:
         import_module(module)

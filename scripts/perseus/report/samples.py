@@ -1,4 +1,4 @@
-"""Monitor samples of a cell."""
+"""Read the monitor samples of a cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from perseus.results.records import Record
 
 @dataclass(frozen=True)
 class Metric:
-    """A monitor metric as a line of a panel, divided by `unit`; increases become per second."""
+    """A metric of the monitor that becomes a line in a panel.
+
+    The values are divided by `unit`. A counter becomes its increase per second.
+    """
 
     name: str
     unit: float = 1.0
@@ -34,13 +37,14 @@ QUANTITIES: Final = {
     "network (MB/s)": (Metric("network_received_bytes", 1e6, per_second=True),),
     "queue (requests)": (Metric("nv_inference_pending_request_count"),),
 }
-"""Quantities by the title of their panels; those without samples are left out."""
+"""Quantities by the title of their panels. A quantity without samples is left out."""
 
 COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Return rows of COLUMNS for each quantity with samples; GPUs and tenants are combined."""
+    """Return rows with COLUMNS for each quantity with samples; the values of all GPUs or tenants
+    are combined."""
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

@@ -1,4 +1,4 @@
-"""Tables of the page: values as text, with intervals and links."""
+"""Make the tables of the page: values as text, with intervals and links."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from perseus.report.numbers import bounds, chance, percent, significant
 Row = dict[str, Any]
 
 MAX_ROWS: Final = 300
-"""Largest number of rows of a table on the page, which a browser can sort at once."""
+"""Largest number of rows of a table on the page; a browser can sort this number of rows without a
+delay."""
 
 BELOW: Final = "\N{DAGGER}"
-"""Mark of a first failing rate below the interval of the estimate."""
+"""Mark beside a first failing rate that is below the interval of the estimate."""
 
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
-"""Columns with names of Perseus, which are shown with spaces."""
+"""Columns with names of Perseus; the page shows these names with spaces."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Remark:
-    """A remark below a table; its first words are bold."""
+    """A remark below a table; the first words of the remark are bold."""
 
     what: str
     text: str
@@ -47,9 +48,9 @@ class Remark:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table of the page, `note` above it and `remarks` below. `ids` are those of its rows.
+    """A table of the page, with a `note` above and `remarks` below. `ids` has the ids of the rows.
 
-    `rows` are at most MAX_ROWS of `total`; `file` has all of them.
+    `rows` has at most MAX_ROWS of all `total` rows; `file` has all rows.
     """
 
     title: str
@@ -64,8 +65,8 @@ class ShownTable:
 
 
 def rows_of(frame: pd.DataFrame, schema: pa.Schema | None = None) -> list[Row]:
-    """Return rows as dictionaries, with None for missing values and integers where the schema says
-    so."""
+    """Return the rows of a table as dictionaries, with None for missing values, and with integers
+    in integer columns."""
     whole = {field.name for field in schema or () if pa.types.is_integer(field.type)}
     return [
         {str(key): _plain(value, key in whole) for key, value in row.items()}
@@ -80,13 +81,13 @@ def _plain(value: Any, is_whole: bool) -> Any:
 
 
 def shares_of(schema: pa.Schema) -> frozenset[str]:
-    """Return columns that are shares, which are shown in percent."""
+    """Return the columns that contain shares, which the page shows in percent."""
     of = (schema.field(name) for name in schema.names)
     return frozenset(each.name for each in of if (each.metadata or {}).get(b"unit") == b"share")
 
 
 def entry_of(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozenset[str]) -> Entry:
-    """Return the entry of a column, or of three columns as a value with its interval."""
+    """Return the entry of one column, or of three columns that are a value with its interval."""
     if not isinstance(columns, str):
         return span(row, columns, "percent" if columns[0] in shares else "significant")
     value = row[columns]
@@ -114,7 +115,7 @@ def fails_below(row: Mapping[str, Any] | pd.Series) -> bool:
 
 
 def machine_text(row: Mapping[str, Any] | pd.Series) -> str:
-    """For example, "0.25 of n1-standard-4 with T4:1"."""
+    """Return the machine of a server as text, for example "0.25 of n1-standard-4 with T4:1"."""
     share = "" if row["share"] == 1 else f"{row['share']:.3g} of "
     return f"{share}{row['instance']}{' with ' if row['accelerator'] else ''}{row['accelerator']}"
 
@@ -132,7 +133,8 @@ def count(value: float | None) -> str:
 
 
 def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> Entry:
-    """Return a value with the interval of the other two columns: 12.3, (11.9 to 12.8)."""
+    """Return a value as text with the interval in two other columns, such as 12.3, (11.9 to
+    12.8)."""
     write = significant if scale == "significant" else share
     value, *ends = (row[name] for name in names)
     if value is None or None in ends:
@@ -141,10 +143,11 @@ def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant
 
 
 def between(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> str:
-    """Return text such as "11.9 to 12.8" from two columns; an end without a bound is left out."""
+    """Return the interval in two columns as text, such as "11.9 to 12.8"; an end without a bound is
+    left out."""
     write = significant if scale == "significant" else share
     low, high = (row[name] for name in names)
     if low is None or high is None:
         return write(None)
-    is_positive = scale == "significant" and high > 0  # a lower end of 0 is then left out
+    is_positive = scale == "significant" and high > 0  # a lower end of 0 is also left out
     return bounds(-math.inf if is_positive and low == 0 else low, high, write)

@@ -1,4 +1,4 @@
-"""Common style of all figures: panels, legends, texts, and file output."""
+"""Define the common style of all figures: panels, legends, texts, and file output."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from perseus.study.tasks.figure import FigureTask
 
 FAMILIES: Final = {"sans": "DejaVu Sans", "serif": "STIXGeneral"}
 MATHEMATICS: Final = {"sans": "dejavusans", "serif": "stix"}
-"""Fonts that come with matplotlib, so that figures are the same on each machine."""
+"""Fonts that come with matplotlib, so that figures are the same on every machine."""
 
 GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
-BESIDE_MM = 12.0  # beside a panel: its axis with labels
-NOTE_CHARACTERS = 110  # characters on a line as wide as a figure
+BESIDE_MM = 12.0  # width in mm beside a panel, for the axis with its labels
+NOTE_CHARACTERS = 110  # number of characters on a line as wide as a figure
 ROW_MM = 6.0
-NAMES_SHARE = 0.4  # largest share of the width for row names
-MAX_LINES = 5  # lines of a row name
+NAMES_SHARE = 0.4  # largest share of the width of a figure for row names
+MAX_LINES = 5  # largest number of lines of a row name
 TICKS = 0.9  # font size of ticks and row names, relative to the base size
 SMALL = 0.833  # font size of matplotlib's "small", relative to the base size
 MAX_BACKGROUND_NAMED = 2  # largest number of background tenants that a label names
-MAX_BACKGROUND_CHARACTERS = 40  # largest length of their names
+MAX_BACKGROUND_CHARACTERS = 40  # largest length of the names of background tenants
 MAX_WEIGHTS = 4  # largest number of equal weights that a label lists
-MAX_NAMED = 12  # largest number of rows without data that are named
+MAX_NAMED = 12  # largest number of rows without data that a text names
 
 
 def panels(
@@ -52,8 +52,8 @@ def panels(
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of `count` axes in rows of `columns`.
 
-    `height_mm` is the height of each row, or one value per row; `around_mm` is for the legend and
-    the text below.
+    `height_mm` is the height of each row, or has one value per row. `around_mm` is the additional
+    height for the legend and the text below.
     """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
@@ -67,7 +67,7 @@ def panels(
         unused.remove()
     for lowest in flat[
         max(0, count - columns) : count
-    ]:  # bottom row of a column, which shows the ticks
+    ]:  # the bottom row of a column shows the ticks
         lowest.tick_params(labelbottom=True)
     return figure, flat[:count]
 
@@ -82,12 +82,12 @@ def wrapped_title(
 
 
 def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
-    """A title above a row of panels, which does not narrow them."""
+    """Write a title above a row of panels without making the panels narrower."""
     title = wrapped_title(axes[0], text, style, 1)
     title.set_in_layout(False)
     axes[-1].set_title(
         " " + "\n" * title.get_text().count("\n"), loc="left"
-    )  # this title already reserves the height
+    )  # this title already reserves the height of the row
 
 
 def characters(width_mm: float, font_pt: float) -> int:
@@ -106,7 +106,7 @@ def short(row: pd.Series) -> str:
     if row["kind"] == "mix" and len(each) > MAX_WEIGHTS and set(each) == {"1"}:
         return f"equal mix of {len(each)}"
     if row["kind"] == "mix":
-        # For some of many tenants, names say more than weights among zeros.
+        # For a few of many tenants, names are clearer than weights among zeros.
         return str(row["mix"]) if "0" in each else f"mix {weights}"
     searched, _, background = str(row["mix"]).partition(" beside ")
     names, _, at = background.partition(" held at ")
@@ -121,7 +121,7 @@ def few(tenants: str) -> str:
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
-    """Return row labels, wrapped so that most of the width is left for the plot."""
+    """Return the labels of rows, wrapped so that most of the width remains for the plot."""
     width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
     lines = textwrap.TextWrapper(width, max_lines=MAX_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}")
     space = "\N{NO-BREAK SPACE}"
@@ -129,13 +129,13 @@ def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
 
 
 def rows_mm(names: Sequence[str], style: FigureTask) -> float:
-    """Return the height of rows with these labels."""
+    """Return the height in mm of rows with these labels."""
     more = max((name.count("\n") for name in names), default=0)
     return len(names) * (ROW_MM + more * 1.2 * TICKS * style.font_pt / 72 / MM)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Label rows of the same height, the first one on top."""
+    """Write the labels of rows of the same height, with the first row on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
@@ -146,14 +146,15 @@ def verdict(row: pd.Series) -> str:
 
 
 def say(axes: Axes, text: str) -> None:
-    """Show a text instead of data."""
+    """Write a text into a panel in place of data."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=DARK)
 
 
 def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
-    """State what a figure leaves out, and which of `shown` had no data."""
+    """Write a text below the figure with the number of left-out rows, and the rows of `shown`
+    without data."""
     notes = figure.get_supxlabel().splitlines()
     notes += [f"{total - shown} more {what} in {where}"] if total > shown else []
     more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
@@ -164,7 +165,7 @@ def remainder(
 
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
-    """A legend above all panels, with as many columns as fit."""
+    """Draw a legend above all panels, with as many columns as fit."""
     for count in range(columns, 0, -1):
         drawn = figure.legend(
             handles=list(handles), loc="outside upper center", ncols=count, frameon=False
@@ -175,7 +176,7 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
 
 
 def fit(figure: Figure) -> None:
-    """Wrap titles and axis labels of panels to the width of the panel's cell."""
+    """Wrap the titles and axis labels of panels to the width of the cell of the panel."""
     figure.draw_without_rendering()
     panel: Any  # matplotlib has no public name for the title on the left
     for panel in figure.axes:
@@ -203,7 +204,10 @@ def _wrap(text: Text, width: float) -> None:
 
 
 def empty_figure(style: FigureTask, text: str) -> Figure:
-    """Return a figure that says why it is empty; the page leaves it out, recognised by NOTHING."""
+    """Return a figure with a text that says why the figure is empty.
+
+    The page recognises the figure by NOTHING and leaves it out.
+    """
     figure, (axes,) = panels(style, 1, 1, 30)
     figure.set_gid(NOTHING)
     axes.set_axis_off()
@@ -213,8 +217,11 @@ def empty_figure(style: FigureTask, text: str) -> Figure:
 
 @contextmanager
 def drawing(style: FigureTask) -> Iterator[None]:
-    """Yield Matplotlib settings for figures: matplotlib's defaults and those of Perseus, without
-    the user's matplotlibrc."""
+    """Apply the matplotlib settings for figures: the defaults of matplotlib and the settings of
+    Perseus.
+
+    The matplotlibrc of the user has no effect.
+    """
     settings: dict[Any, Any] = {
         "font.family": FAMILIES[style.font],
         "mathtext.fontset": MATHEMATICS[style.font],
@@ -245,7 +252,7 @@ def drawing(style: FigureTask) -> Iterator[None]:
 
 
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
-    """Save SVG and PNG with the same layout; the SVG is reproducible."""
+    """Save a figure as SVG and PNG with the same layout; the SVG file is reproducible."""
     fit(figure)
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", dpi=style.dpi, metadata={"Date": None})

@@ -14,7 +14,8 @@ PER_POINT: Final = 100
 """Number of coordinate units in a point; coordinates are integers."""
 
 NUMBERED: Final = re.compile(r".*_\d+")
-"""Names that matplotlib gives to each group; other names come from the author of a figure."""
+"""Pattern of the names that matplotlib gives to groups; all other names come from the author of a
+figure."""
 
 REFERENCE: Final = re.compile(r"url\(#([^)]*)\)")
 SEGMENT: Final = re.compile(r"([MLQCz])([^MLQCz]*)")
@@ -22,8 +23,11 @@ PLACED: Final = re.compile(r"translate\((\S+) (\S+)\)")
 
 
 def compact(svg: str) -> str:
-    """Return the same picture with fewer bytes: relative coordinates with hundredths of a point,
-    short ids, and no empty groups, comments or white space."""
+    """Return the same picture with fewer bytes.
+
+    The result has relative coordinates in hundredths of a point, short ids, and no empty groups,
+    comments or white space.
+    """
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", LINK[1:].partition("}")[0])
     root = ElementTree.fromstring(svg)
@@ -40,7 +44,8 @@ def compact(svg: str) -> str:
 
 
 def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Shorten its attributes; `names` collects the ids that it refers to, with short ones."""
+    """Shorten the attributes of an element; `names` collects the ids to which it refers, each with
+    a short id."""
 
     def short(name: str) -> str:
         return names.setdefault(name, f"a{len(names):x}")
@@ -67,7 +72,7 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _place(told: dict[str, str]) -> None:
-    """The offset of a copy of an element; 0 by default."""
+    """Return the offset of a copy of an element; 0 by default."""
     if found := PLACED.fullmatch(told.get("transform", "")):
         del told["transform"]
         told["x"], told["y"] = found.groups()
@@ -78,7 +83,7 @@ def _place(told: dict[str, str]) -> None:
 
 
 def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Remove ids without references, except those of an author."""
+    """Remove ids without references, except ids from the author of a figure."""
     name = element.attrib["id"]
     if name in names:
         element.attrib["id"] = names[name]
@@ -101,7 +106,7 @@ def _path(path: str) -> str:
 
 
 def _segments(path: str) -> Iterator[str]:
-    """Yield relative segments; ends are rounded, so that errors do not add up."""
+    """Yield relative segments of a path; the ends are rounded, so that errors do not add up."""
     x = y = first_x = first_y = 0
     for command, numbers in SEGMENT.findall(path):
         parts = [round(PER_POINT * float(number)) for number in numbers.split()]
@@ -124,6 +129,7 @@ def _rounded(number: str) -> str:
 
 
 def _written(parts: int) -> str:
-    """For example, "34.5" for 3450, ".5" for 50"""
+    """Return a coordinate in hundredths as text in points, for example "34.5" for 3450 and ".5" for
+    50."""
     text = f"{parts / PER_POINT:.2f}".rstrip("0").rstrip(".")
     return re.sub(r"^(-?)0\.", r"\1.", text)

@@ -1,4 +1,4 @@
-"""Templates of the pages, with libraries and figures embedded."""
+"""Load the templates of the pages, and embed libraries and figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def environment() -> jinja2.Environment:
 
 
 def breakable(text: str) -> Markup:
-    """Return a text that may break after the parts of a name, but not before a percent sign."""
+    """Return HTML in which a line may break after the parts of a name, but not before a percent
+    sign."""
     escaped = str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
     if " " in text:
         return Markup(escaped)
@@ -44,12 +45,13 @@ def breakable(text: str) -> Markup:
 
 
 def data_url(svg: bytes) -> str:
-    """Return an SVG file as an image source; a quarter shorter than base64."""
+    """Return an SVG file as the source of an image, in a form that is one quarter shorter than
+    base64."""
     return "data:image/svg+xml," + quote(svg.decode(), safe=" !$&'()*+,-./:;<=>?@[]^_`{|}~\"")
 
 
 def _vendored(name: str) -> Markup:
-    """Return a library for a script element."""
+    """Return the text of a JavaScript library for a script element."""
     return Markup((VENDORED / name).read_text(encoding="utf-8"))
 
 

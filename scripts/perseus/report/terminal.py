@@ -1,4 +1,4 @@
-"""The conclusions of a study as the last lines of a run."""
+"""Write the conclusions of a study as the last lines of a run."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ PLAIN = str.maketrans(
 
 
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
-    """Return the first conclusions of the report, and the peaks.
+    """Return the first conclusions of the report, and the peaks, as lines for the terminal.
 
-    The result is None if tables are missing or damaged. Characters that the encoding lacks are
-    replaced. Neither problem makes a successful run fail.
+    The result is None if tables are missing or damaged. The function replaces characters that the
+    encoding of the terminal lacks. Neither problem makes a successful run fail.
     """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 
 
 def writable(text: str, encoding: str) -> str:
-    """Return the text, as far as the encoding allows."""
+    """Return the text with characters replaced that the encoding lacks."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -65,7 +65,7 @@ def _lines(tables: Path) -> Iterator[str]:
 
 
 def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
-    """Yield one row for each load line, in columns."""
+    """Yield one line for each load line, with aligned columns."""
     rows = [
         ("server", "load line", "requests/s", "95 % interval", "certified", "verdict"),
         *(
@@ -86,7 +86,8 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
 
 
 def _interval(row: pd.Series) -> str:
-    """Return the interval, with a mark if a rate below it failed; empty without an interval."""
+    """Return the interval of a peak as text, with a mark if a rate below the interval failed; empty
+    without an interval."""
     if pd.isna(row["ci_low_rps"]):
         return ""
     mark = f" {BELOW}" if fails_below(row) else ""

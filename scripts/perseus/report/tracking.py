@@ -1,6 +1,6 @@
 """Log a study to an MLflow tracking store: one run with its configuration, results and files.
 
-MLflow is imported only here, and only by studies with `track: {mlflow: URI}`.
+Only this module imports MLflow, and only studies with `track: {mlflow: URI}` use it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SETTINGS: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
-"""Settings of MLflow, unless the user has set them: no usage statistics, and short timeouts."""
+"""Default settings of MLflow, which the user may replace: no usage statistics, and short
+timeouts."""
 
 LOGGED: Final = {
     "peaks": ("mix", ("estimate_rps", "ci_low_rps", "ci_high_rps", "certified_rps")),
@@ -35,10 +36,12 @@ LOGGED: Final = {
     "costs": ("mix pricing", ("usd_per_hour", "usd_per_million_inferences")),
     "fleets": ("level strategy", ("servers", "usd_per_month", "saving")),
 }
-"""By table, the columns that identify a row within its server, and the columns of metrics."""
+"""For each table, the columns that identify a row within its server, and the columns that become
+metrics."""
 
 MAX_VALUES, MAX_CHARACTERS = 100, 6000
-"""Limits of one request, and of one parameter, in MLflow's API."""
+"""Largest number of items in one request, and largest length of one parameter, in the API of
+MLflow."""
 
 NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
 
@@ -47,7 +50,7 @@ Logged = TypeVar("Logged")
 
 
 class TrackingError(Exception):
-    """The MLflow store does not accept the results. The message says why, and what to do."""
+    """Error: the MLflow store does not accept the results. The message says why, and what to do."""
 
 
 def require_store(uri: str) -> None:
@@ -64,10 +67,10 @@ def require_store(uri: str) -> None:
 
 
 def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) -> dict[str, str]:
-    """Log one run; return the ids of its experiment and of the run.
+    """Log one run to the store; return the id of the experiment and the id of the run.
 
-    `tables` are by name; `files` become artifacts, with paths relative to the study's folder.
-    Raises TrackingError.
+    `tables` has the tables by name. `files` become artifacts, with paths relative to the folder of
+    the study. Raises TrackingError if the store does not accept the results.
     """
     frames = with_scenario_names(
         {name: pd.read_parquet(tables[name]) for name in ("peaks", *LOGGED)}
@@ -118,14 +121,15 @@ def _log(
 
 
 def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the configuration and their values, as text; list entries are keyed by
-    their names."""
+    """Yield the keys of the configuration and their values as text; the key of a list entry
+    contains its name."""
     for place, value in _leaves(configuration, ()):
         yield _name(place), str(value)[:MAX_CHARACTERS]
 
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
-    """Yield finite peaks, sharing ratios, costs and fleets, by table, row and column."""
+    """Yield the finite peaks, sharing ratios, costs and fleets as metrics, by table, row and
+    column."""
     for table, (keys, columns) in LOGGED.items():
         for row in frames[table].to_dict("records"):
             place = [row["server"]] if "server" in row else []
@@ -151,7 +155,7 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _name(place: Sequence[str]) -> str:
-    """Return the name with characters that MLflow allows, at most 250."""
+    """Return the name with only characters that MLflow allows, and with at most 250 characters."""
     return NOT_IN_NAMES.sub("_", "/".join(place))[:250]
 
 

@@ -1,2 +1,2 @@
-"""Present a comparison of two results: settings that differ, a Markdown summary, terminal lines,
-a figure and a page."""
+"""Present a comparison of two results: differences of settings, a Markdown summary, lines for the
+terminal, a figure and a page."""

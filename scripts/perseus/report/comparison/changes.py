@@ -1,4 +1,5 @@
-"""Other differences between two studies: hosts, versions, configurations, prices."""
+"""Find the differences between two studies besides their results: hosts, versions, configurations
+and prices."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from perseus.results.compare.source import Source
 from perseus.results.records import Record
 
 Change = tuple[str, str, str]
-"""The name of a difference, and its value in both studies."""
+"""Name of a difference, and its value in both studies."""
 
 PRICE = "price of "
 
@@ -21,8 +22,8 @@ NAMES = ("study", "cell", "scenario", "repeat")
 
 
 def changes(base: Source, new: Source) -> list[Change]:
-    """Return the differences of hosts and software of all cells, and of the settings of common
-    cells."""
+    """Return the differences between the hosts and the software of all cells, and between the
+    settings of common cells."""
     return [
         *hosts.changes(base.records, new.records),
         *dict.fromkeys(_settings_changed(base, new)),
@@ -39,14 +40,15 @@ def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
 
 
 def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Return the facts that both studies have and that differ."""
+    """Return the facts that both studies state with different values."""
     for what, value in base.items():
         if what in new and new[what] != value:
             yield what, value, new[what]
 
 
 def _settings(record: Record) -> dict[str, str]:
-    """Return all settings of the cell, by key and by server, tenant or preset."""
+    """Return all settings of a cell, by the key and the server, tenant or preset to which they
+    belong."""
     task = {key: value for key, value in record.task.plain().items() if key not in NAMES}
     server, preset = task.pop("server"), task["preset"]
     found = {f"{key} of {server['name']}": value for key, value in _flat(server)}
@@ -65,8 +67,8 @@ def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
 
 
 def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the network of each exported model: how it was built, and the start of its file's
-    hash."""
+    """Return a text about the network of each exported model: its architecture and weights, and the
+    first digits of the hash of its file."""
     built = ("architecture", "weights", "seed")
     found = {}
     for model, check in checks.items():

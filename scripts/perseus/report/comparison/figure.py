@@ -1,4 +1,4 @@
-"""Figure of a comparison: peaks of both results, and each ratio with its interval."""
+"""Draw the figure of a comparison: the peaks of both results, and each ratio with its interval."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ LOOKS: dict[str, dict[str, Any]] = {
     BETTER: {"color": "#0072B2", "marker": "^"},
     SAME: {"color": DARK, "marker": "o"},
 }
-"""Style by verdict; marker and colour are redundant."""
+"""Style of a mark for each verdict; the marker repeats the information of the colour."""
 
 WRAPPED = 42
-"""Characters of a label on one line."""
+"""Largest number of characters of a label on one line."""
 
 APART = 0.17
-"""Offset of base and new from the middle of their row."""
+"""Distance of the marks of the base and of the new result from the middle of their row."""
 
 WIDEST = 4.0
-"""Ratios beyond this, or below its inverse, are cut off at the edge, with an arrow."""
+"""Largest ratio on the axis. A ratio above this value, or below its inverse, becomes an arrow at
+the edge."""
 
 
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
     """Draw the table of a comparison: peaks above, ratios below.
 
-    Costs are left out, since they follow from the peaks.
+    The figure has no costs, since they follow from the peaks.
     """
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     peaks = table[(table["metric"] == PEAK) & table["base"].notna() & table["new"].notna()]
@@ -112,7 +113,7 @@ def _ratios(panel: Axes, rows: pd.DataFrame) -> None:
 
 
 def _ticks(panel: Axes) -> None:
-    """Round numbers around 1, more of them on a short axis."""
+    """Set ticks at round numbers around 1; a short axis gets a finer grid of ticks."""
     reach = max(abs(np.log(panel.get_xlim())))
     panel.set_xlim(np.exp(-reach), np.exp(reach))
     above = [1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 4]
@@ -134,7 +135,7 @@ def _rows_mm(labels: list[str], style: FigureTask) -> float:
 def _rows(panel: Axes, labels: list[str]) -> None:
     panel.set_yticks(
         range(len(labels)), labels, parse_math=False
-    )  # the names may come from other people's results
+    )  # the names may come from the results of other people
     panel.set_ylim(len(labels) - 0.4, -0.6)
     panel.grid(axis="y", visible=False)
 

@@ -1,4 +1,5 @@
-"""The HTML page of a comparison: conclusion, key figures and a picture first, then each value."""
+"""Write the HTML page of a comparison: first the conclusion, key figures and a picture, then each
+value."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ COLOURS: Final = {WORSE: "#D55E00", BETTER: "#0072B2", SAME: GREY}
 
 
 def render(found: Comparison, svg: bytes) -> str:
-    """Return the HTML; all text from the results is escaped.
+    """Return the HTML of the page; all text from the results is escaped.
 
-    svg: the figure of the comparison.
+    `svg` is the figure of the comparison.
     """
     judged = sorted(sentences.shown(found), key=lambda each: VERDICTS.index(each.verdict))
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
@@ -61,7 +62,8 @@ def _kind(compared: list[Judged]) -> str:
 
 
 def _cards(compared: list[Judged]) -> Iterator[Card]:
-    """Yield key figures: servers as a whole, the largest changes, and undetectable changes."""
+    """Yield the key figures: the change of whole servers, the largest changes, and the smallest
+    detectable change."""
     overall = [each for each in compared if each.pair.metric == OVERALL]
     for each in overall[:2]:
         server = each.pair.line.row["server"]
@@ -82,7 +84,7 @@ def _card(label: str, each: Judged) -> Card:
 
 
 def _charts(compared: list[Judged]) -> Iterator[Chart]:
-    """Yield the peaks of both studies against each other."""
+    """Yield a chart of the peaks of both studies against each other."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     if not peaks:
         return

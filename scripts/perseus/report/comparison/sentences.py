@@ -1,4 +1,4 @@
-"""Sentences of a comparison, as plain text."""
+"""Write the sentences of a comparison as plain text."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ CHANGE_BETWEEN = "a host that changes between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
-"""Ratios of the interval's ends to the value, and to 1, beyond which an end is not informative.
-Studies without repeats do not know the noise of their host, and simultaneous intervals of a
-thousand rows are very wide."""
+"""Largest ratio of the end of an interval to the value, and to 1, for which the page states the
+end. Without repeats, the noise of the host is unknown, and the simultaneous intervals of a thousand
+rows are very wide."""
 
 
 NOTHING_ELSE = "Nothing in the records: hosts, versions, settings and prices are the same."
@@ -40,14 +40,14 @@ RECORDS_MISSING = "Unknown: the records, which have the hosts, versions and sett
 
 
 def headline(found: Comparison) -> str:
-    """Return the numbers of values that are worse, better, or neither."""
+    """Return the headline: the numbers of values that are worse, better, or not different."""
     counts = {verdict: len(of(shown(found), verdict)) for verdict in VERDICTS}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return f"{found.new.study} against {found.base.study}: {told}"
 
 
 def conclusion(found: Comparison) -> str:
-    """Return whether the new study is worse, in at most 20 words."""
+    """Return a sentence that says whether the new study is worse, in at most 20 words."""
     compared = [each for each in shown(found) if each.verdict != NOT_COMPARABLE]
     worse, better = (len(of(compared, verdict)) for verdict in (WORSE, BETTER))
     count = f"{len(compared)} compared values"
@@ -66,7 +66,8 @@ def of(judged: Sequence[Judged], verdict: str) -> list[Judged]:
 
 
 def noise(found: Comparison) -> str:
-    """Return what the intervals include, and what they leave out."""
+    """Return the sentences that say which variation the intervals include, and which variation they
+    leave out."""
     deviation = _deviations(found)
     floors = found.noise.floors
     measured = ", ".join(f"{percent(floor)} on {server}" for server, floor in floors.items())
@@ -102,7 +103,8 @@ def _has_intervals_of_repeats(source: Source) -> bool:
 
 
 def _of_tables(found: Comparison) -> str:
-    """Return a sentence on what the intervals include, without records of repeats."""
+    """Return a sentence that says which variation the intervals include, for studies without
+    records of repeats."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL
@@ -117,7 +119,8 @@ def _of_tables(found: Comparison) -> str:
 
 
 def sentences(found: Comparison) -> Iterator[str]:
-    """Yield the studies that are compared, and what the intervals include."""
+    """Yield sentences about the compared studies, and about the variation that the intervals
+    include."""
     yield f"Base: {_study(found.base)}"
     yield f"New: {_study(found.new)}"
     yield noise(found)
@@ -140,14 +143,16 @@ def sentences(found: Comparison) -> Iterator[str]:
 
 
 def hidden(compared: Sequence[Judged]) -> float | None:
-    """Return the difference of a peak that half of the comparisons would miss."""
+    """Return the difference of a peak that the comparison would not detect with a probability of
+    one half."""
     known, _ = _known_peaks(compared)
     reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
     return float(np.median(reaches)) if reaches else None
 
 
 def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
-    """Return the peaks with an interval, and how many of them have a larger noise floor."""
+    """Return the peaks with an interval, and the number of peaks whose noise floor exceeds the
+    interval."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
     return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
@@ -162,13 +167,17 @@ def _study(source: Source) -> str:
 
 
 def shown(found: Comparison) -> list[Judged]:
-    """Return judged pairs, without costs if no price differs: they would repeat the peaks."""
+    """Return the judged pairs that the page shows.
+
+    If no price differs, costs are left out, since they would repeat the peaks.
+    """
     moved = any(what.startswith(PRICE) for what, *_ in changes(found.base, found.new))
     return [each for each in found.judged if moved or each.pair.metric != COST]
 
 
 def change(ratio: Interval) -> str:
-    """For example, "+7.2 % (+2.1 % to +12 %)"; an end without a bound is stated."""
+    """Return a change as text, for example "+7.2 % (+2.1 % to +12 %)"; the text states an end
+    without a bound."""
     low = "no bound" if ratio.low < min(ratio.value, 1) / FAR else signed(ratio.low - 1)
     high = "no bound" if ratio.high > max(ratio.value, 1) * FAR else signed(ratio.high - 1)
     return f"{signed(ratio.value - 1)} ({low} to {high})"
@@ -179,12 +188,12 @@ def signed(share: float) -> str:
 
 
 def _reach(ratio: Interval) -> float:
-    """Return the smallest difference that an interval of this width shows."""
+    """Return the smallest difference that an interval of this width distinguishes from 0."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 
 def what(each: Judged) -> str:
-    """For example, "peak of squeezenet1_1 alone on cpu1"."""
+    """Return the text of a compared quantity, for example "peak of squeezenet1_1 alone on cpu1"."""
     pair, row = each.pair, each.pair.line.row
     if pair.metric == OVERALL:
         return f"all peaks of {row['server']} (geometric mean)"
@@ -198,7 +207,10 @@ def what(each: Judged) -> str:
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Return one line for all latencies at other rates, which follow from the peaks."""
+    """Return one line for all latencies that are not compared because their rates differ.
+
+    The rates differ as a consequence of different peaks.
+    """
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:
         who = "1 tenant" if moved == 1 else f"{moved} tenants"

@@ -1,4 +1,4 @@
-"""A comparison as Markdown for a pull request, and as lines for the terminal."""
+"""Write a comparison as Markdown for a pull request, and as lines for the terminal."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ MAX_LINES = 5
 """Largest number of differences on the terminal."""
 
 MAX_ROWS = 100
-"""Largest length of a list in Markdown: a comment on a pull request has room for a few hundred
-lines."""
+"""Largest length of a list in Markdown, since a comment on a pull request can have only a few
+hundred lines."""
 
 
 def markdown(found: Comparison) -> str:
-    """Return the whole summary; the first lines are the conclusion."""
+    """Return the whole summary in Markdown; the first lines are the conclusion."""
     judged = shown(found)
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     parts = [
@@ -47,7 +47,8 @@ def markdown(found: Comparison) -> str:
 
 
 def terminal(found: Comparison) -> Iterator[str]:
-    """Yield the conclusion, the noise, and the first values that are worse or better."""
+    """Yield the lines for the terminal: the conclusion, the noise, and the first values that are
+    worse or better."""
     yield headline(found)
     different = [each for each in shown(found) if each.verdict not in (SAME, NOT_COMPARABLE)]
     different.sort(key=lambda each: VERDICTS.index(each.verdict))
@@ -76,7 +77,7 @@ def _item(text: str) -> str:
 
 
 def _left_out(rows: int) -> str:
-    """Return a note about rows that are left out."""
+    """Return a note about the rows that the summary leaves out."""
     if rows <= MAX_ROWS:
         return ""
     return f"The first {MAX_ROWS} of {rows}; all of them are in comparison.csv."

@@ -1,9 +1,9 @@
-"""Conclusions of the report: each module answers the question of its name.
+"""Draw the conclusions of the report: each module answers one question.
 
-Every kind of experiment except the peak has a module of its own name; those of the peak come first.
-The function `conclusions` of a module makes its conclusions from the tables of a study: none if the
-study did not ask the question. A question with possibly many conclusions has labels for them in
-`summary`.
+Every kind of experiment except `peak` has a module of the same name; the modules for `peak` come
+first. The function `conclusions` of a module makes its conclusions from the tables of a study.
+There are no conclusions if the study did not ask the question. If a question may have many
+conclusions, `summary` has labels for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QUESTIONS: Final = (
     *("servers_to_buy", "over_demand", "server_of_model", "recommended", "runtimes", "sharing"),
     *("cheapest", "predicted", *OTHER_KINDS, "copies"),
 )
-"""The modules, in the order of the report."""
+"""Names of the modules, in the order of the report."""
 
 
 def module_of(question: str) -> Any:
@@ -32,7 +32,8 @@ def module_of(question: str) -> Any:
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
     """Return all conclusions of a study; many on one question become one.
 
-    A study with only the preset smoke has no conclusion except that of `sharing`, which says so.
+    A study with only the preset smoke has one conclusion, from the module `sharing`, which says
+    that the study is not a measurement.
     """
     is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
     for question in ("sharing",) if is_smoke else QUESTIONS:

@@ -12,7 +12,7 @@ from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
 MAX_LINES = 6
-"""Largest number of load lines with a sentence each."""
+"""Largest number of load lines for which the conclusion has a sentence each."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:

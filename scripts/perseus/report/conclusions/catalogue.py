@@ -1,4 +1,4 @@
-"""Conclusion: which networks are worth their cost."""
+"""Conclusion: the networks that are worth their cost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
 
 
 def _count(number: int | str, what: str) -> str:
-    """For example, "1 network", "2 networks"."""
+    """Return a number with its noun, for example "1 network" or "2 networks"."""
     return f"{number} {what}" if str(number) == "1" else f"{number} {what}s"
 
 
@@ -63,7 +63,7 @@ def _named(row: pd.Series) -> str:
 
 
 def _without(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return caveats: errors of other precisions than fp32, and failed cells."""
+    """Return the caveats: errors of precisions other than fp32, and failed cells."""
     told = []
     others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
     for precision, of in others.groupby("precision", sort=False):

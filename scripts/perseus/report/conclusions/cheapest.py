@@ -15,7 +15,7 @@ from perseus.report.shown_tables import plain_words
 from perseus.study.setting import configured
 
 MAX_NAMED: Final = 12
-"""Largest number of models with a sentence each."""
+"""Largest number of models for which the conclusion has a sentence each."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -45,8 +45,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _in(row: pd.Series) -> str:
-    """Return the precision, which is stated if servers differ in it, since their responses then
-    differ, too."""
+    """Return the precision as text; the sentence states it if servers differ in precision, since
+    their responses then also differ."""
     return f" (in {row['precision']})"
 
 

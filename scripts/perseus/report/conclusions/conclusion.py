@@ -1,4 +1,4 @@
-"""The data of a conclusion."""
+"""Define the data of a conclusion."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pandas as pd
 from perseus.report.links import Link
 
 Tables = Mapping[str, pd.DataFrame]
-"""The tables of a study, by name."""
+"""Tables of a study, by name."""
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A conclusion.
+    """A conclusion of the report, with its sentences and evidence.
 
-    `kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` links to the numbers. If many
-    conclusions are merged, those with the highest `rank` come first within their kind, and all are
-    `parts` of the merged conclusion.
+    `kind` is "yes", "perhaps", "no", "unclear" or "unknown". `behind` has the links to the numbers
+    behind the conclusion. If many conclusions are merged, the conclusions with the highest `rank`
+    come first within their kind. All of them are `parts` of the merged conclusion.
     """
 
     kind: str

@@ -40,7 +40,8 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
     """Yield the throughput beyond the knee, if the fit bounds it.
 
-    With coherency there is a highest throughput, which is stated only if a valid level reached it.
+    If the law has a coherency, the throughput has a maximum. The sentence states the maximum only
+    if a valid level reached it.
     """
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):

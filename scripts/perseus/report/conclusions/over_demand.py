@@ -1,4 +1,5 @@
-"""Conclusion: which models should share at which demand, for studies without a demand."""
+"""Conclusion: whether models should share servers, by the demand, for studies without a configured
+demand."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from perseus.report.links import Link, to_lines, to_table
 from perseus.report.numbers import listed, percent, significant
 
 MAX_LISTED: Final = 4
-"""Largest number of ranges of the demand with a sentence each."""
+"""Largest number of ranges of the demand for which the conclusion has a sentence each."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Models whose demand rises in proportion, and ranges of the demand with the same cheapest
-    servers.
+    """Models whose demands rise in a fixed proportion, and the ranges of the demand with the same
+    cheapest servers.
 
-    `stretches` are rows of crossings, ascending; the load lines behind them are rows of peaks.
+    `stretches` has rows of the table crossings in ascending order. The load lines behind these rows
+    are rows of the table peaks.
     """
 
     models: tuple[str, ...]
@@ -32,7 +34,7 @@ class Asked:
 
     @property
     def most_rps(self) -> float:
-        """The highest demand that was examined, for all models together."""
+        """Highest examined demand for all models together, in requests/s."""
         return float(self.stretches[-1]["to_rps"])
 
     def sentences(self, tables: Tables) -> list[str]:
@@ -47,7 +49,8 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """The first ranges, up to the first one in which sharing is not reliably the cheapest."""
+        """First ranges of the demand, up to the first range in which sharing is not reliably the
+        cheapest."""
         return tuple(takewhile(saves, self.stretches))
 
     @property
@@ -125,7 +128,7 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
 
 
 def _proportion(rows: Sequence[pd.Series]) -> str:
-    """For example, "76 % : 24 %"."""
+    """Return the proportion of the models as text, for example "76 % : 24 %"."""
     each = (part.rsplit(" ", 1)[1] for part in rows[0]["proportion"].split(", "))
     return " : ".join(each).replace("%", " %")
 
@@ -144,7 +147,7 @@ def _stretch(row: pd.Series) -> str:
     if not row["shared"]:
         several = (
             " + " in row["models"]
-        )  # for one model, the question is which server; else, whether to share
+        )  # for one model, the question is which server is the cheapest
         dedicated = f"dedicated servers of {row['server']}"
         what = (
             f"sharing is no cheaper than {dedicated}"
@@ -162,16 +165,16 @@ def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
 
 
 def _range(stretches: Sequence[pd.Series]) -> str:
-    """Return the range of savings."""
+    """Return the range of the savings as text."""
     low = percent(min(row["least_saving"] for row in stretches))
     high = percent(max(row["most_saving"] for row in stretches))
     return low if low == high else f"{low} to {high}"
 
 
 def _probability(stretches: Sequence[pd.Series]) -> str:
-    """Return the lowest probability of a saving; empty if it is unknown."""
+    """Return the lowest probability of a saving as text; empty if the probability is unknown."""
     chances = [row["probability_of_saving"] for row in stretches]
     if any(pd.isna(each) for each in chances):
         return ""
-    least = min(chances)  # a probability from 100 draws
+    least = min(chances)  # the probability is from 100 draws
     return f", with a probability {'> 0.99' if least > 0.99 else f'of {least:.2f} or more'}"

@@ -1,4 +1,4 @@
-"""Conclusion: pairs that need no measurement because they are predicted."""
+"""Conclusion: pairs of tenants that need no measurement, since their sharing ratio is predicted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _BEHIND = (to_table("predictions"),)
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield conclusions for each server and preset with predicted pairs: one for pairs that need no
-    measurement, and one for pairs with a larger error."""
+    """Yield the conclusions for each server and preset with predicted pairs.
+
+    One conclusion is for pairs that need no measurement, and one conclusion is for pairs with a
+    larger error.
+    """
     predictions = tables["predictions"]
     told = predictions[
         predictions["measured_ratio"].isna()
@@ -73,8 +76,8 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
-    """Return the mixes that were measured in one run only, as the subject of a sentence; else
-    empty."""
+    """Return the mixes that were measured in only one run, as the subject of a sentence; empty if
+    there are none."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
     measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
     once = measured[measured["repeats_used"] == 1]

@@ -10,7 +10,7 @@ from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 
 KINDS = {"clear": "yes", "too close to tell": "unclear", "only one": "perhaps", "none": "no"}
-"""Kind of the conclusion, by the verdict of the table."""
+"""Kind of the conclusion for each verdict of the table recommendations."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:

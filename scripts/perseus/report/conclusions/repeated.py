@@ -1,4 +1,4 @@
-"""Sentences about the repeats of a cell."""
+"""Write parts of sentences about the repeats of a cell."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (name, rows of all repeats): the name is the server, or the cell if several cells have
-    this server."""
+    """Yield a name and the rows of all repeats, for each group of repeated cells.
+
+    The name is the server, or the cell if several cells have the same server.
+    """
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
 
 def scenarios(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (name, rows of all load lines) for each scenario."""
+    """Yield the name and the rows of all load lines of each scenario."""
     yield from _distinct_names(table, table["scenario"])
 
 
@@ -31,7 +33,7 @@ def _distinct_names(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str
 def over_repeats(
     rows: pd.DataFrame, column: str, low: str, high: str, write: Callable[[float], str]
 ) -> str:
-    """Return a value with its interval, or for several repeats their mean and range."""
+    """Return a value with its interval as text; for several repeats, the mean and the range."""
     values = rows[column].dropna()
     if len(values) > 1:
         ends = bounds(values.min(), values.max(), write)

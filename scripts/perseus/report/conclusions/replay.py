@@ -1,4 +1,4 @@
-"""Conclusion: whether SLAs are kept under bursty or recorded arrivals."""
+"""Conclusion: whether the server keeps the SLAs under bursty or recorded arrivals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ARRIVALS = {
 }
 
 JUDGED = ("ok", "sla_missed")
-"""Verdicts on the server; other verdicts are on the client, the host, or a server that did not
-start."""
+"""Verdicts about the server. Other verdicts are about the client, the host, or a server that did
+not start."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -34,7 +34,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("replay"),)
     shared, alone = (rows[rows["phase"] == phase] for phase in ("shared", "alone"))
     where = f"Together on {on}"
-    if shared.empty:  # the rows of one tenant
+    if shared.empty:  # these rows belong to one tenant
         shared, alone, where = alone, shared, f"On {on}"
     under = f"under {ARRIVALS[rows['process'].iloc[0]]}"
     judged = shared[shared["attained"].notna() | (shared["verdict"] != "ok")]
@@ -60,7 +60,8 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """Return the sentence for the valid repeat with the lowest attainment, else for any repeat."""
+    """Return the sentence about a tenant, for the valid repeat with the lowest attainment, or else
+    for any repeat."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of

@@ -17,7 +17,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _is_choice(asked: Asked) -> bool:
-    """Return whether there are several servers, or copies that save something."""
+    """Return whether there are several servers to choose from, or copies of the model that save
+    money by sharing."""
     is_shared = any(map(saves, asked.stretches))
     return is_shared or asked.points["server"].nunique() > 1
 

@@ -1,4 +1,4 @@
-"""Conclusion: which servers to buy for the demand."""
+"""Conclusion: the servers to buy for the demand."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
 MAX_NAMED = 12
-"""Largest number of load lines of a fleet, and of models of a demand, that are named one by one."""
+"""Largest number of load lines of a fleet, and of models of a demand, that a sentence names."""
 
 SURE = 1 - LOWER
-"""Probability above which a fleet counts as sufficient: that of each single lower limit."""
+"""Probability above which a fleet counts as sufficient, which is the probability of each single
+lower limit."""
 
 MAX_LATE = 3
-"""Largest number of models that fail in the simulation, with a sentence each."""
+"""Largest number of models below their SLA in the simulation for which the conclusion has a
+sentence each."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -34,15 +36,18 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the load lines that a fleet for these models may use: without other models under load,
-    and with a lower limit."""
-    lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as long
+    """Return the load lines that a fleet for these models may use.
+
+    These load lines have a lower limit and no load on other models.
+    """
+    lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as much time
     only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
 
 
 def _fleet(tables: Tables) -> Conclusion:
-    """Conclude on the fleet for the highest demand; other levels become sentences."""
+    """Draw the conclusion about the fleet for the highest demand; each other level becomes a
+    sentence."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
@@ -55,7 +60,7 @@ def _fleet(tables: Tables) -> Conclusion:
     points = points_of(tables["peaks"], list(mine["model"]))
     points = points[points["server"].isin(row["of_servers"].split(", "))]
     late = mine[mine["attained"] < mine["sla_share"]]
-    # If no line of several models has a lower limit, the saving of sharing is unknown.
+    # If no load line with several models has a lower limit, the saving of sharing is unknown.
     is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
         f"Buy {servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
@@ -92,7 +97,8 @@ def _demand_text(row: pd.Series) -> str:
 
 
 def _some(parts: Sequence[str], between: str, more: str) -> str:
-    """Return all parts, or the first ones and the number of the others."""
+    """Return all parts as a list in words; if there are many, the first parts and the number of the
+    others."""
     if len(parts) <= MAX_NAMED:
         return between.join(parts)
     return f"{between.join(parts[:MAX_NAMED])} and {len(parts) - MAX_NAMED} {more}"
@@ -174,7 +180,8 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
 
 
 def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> Iterator[str]:
-    """Yield the costs of servers of one type, if there are several and they cost more."""
+    """Yield sentences about the cost of a fleet with one type of server, if there are several types
+    and the cost is higher."""
     if (top["strategy"] == ONE_TYPE).any():
         one = _of(top, ONE_TYPE)
         if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):
@@ -197,8 +204,8 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
 
 
 def _without_demand(row: pd.Series) -> Iterator[str]:
-    """Return a sentence on models whose demand is 0 at a level, so that the fleet has no server for
-    them."""
+    """Return a sentence about models whose demand is 0 at a level; the fleet has no server for
+    these models."""
     stated = (each.rpartition(" ") for each in row["demand"].split(", "))
     if idle := [model for model, _, rps in stated if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"
@@ -255,7 +262,7 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
-    """Yield a note that the demand counts single images."""
+    """Yield a note that the demand is in requests of single images."""
     batched = carried[carried["request_batch_size"] > 1][["scenario", "load_line"]]
     mixes = points.merge(batched.drop_duplicates())["mix"].drop_duplicates()
     if len(mixes):

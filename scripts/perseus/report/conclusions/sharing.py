@@ -19,13 +19,14 @@ from perseus.report.shown_tables import machine_text, plain_words
 QUICK = "This run used the preset quick, which is for trying a configuration."
 
 MAX_MIXES = 4
-"""Largest number of mixes besides the best one that are named with their ratio."""
+"""Largest number of mixes besides the best mix that a sentence names with their ratio."""
 
 MATTERS = 0.12
-"""Smallest relevant saving: the largest that the study of 2020 found (LeMay, Li, Guo)."""
+"""Smallest relevant saving, which is the largest saving that the 2020 study found (LeMay, Li,
+Guo)."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
-"""A row with the models of a load line, and their weights."""
+"""Row of the table peaks: the models of a load line and their weights."""
 
 
 def conclusions(tables: Tables) -> list[Conclusion]:
@@ -60,13 +61,14 @@ def _who(savings: pd.DataFrame) -> str:
 
 
 def _named(models: Iterable[str]) -> str:
-    """For example, "a, b and 2 copies of c"."""
+    """Return the names of models as text, for example "a, b and 2 copies of c"."""
     counted = sorted(Counter(models).items(), key=lambda model: model[1])
     return listed([f"{n} copies of {name}" if n > 1 else name for name, n in counted])
 
 
 def _which(savings: pd.DataFrame) -> dict[str, str]:
-    """By scenario, its name in brackets, if others have the same models on the same server."""
+    """Return the name of each scenario in brackets, if other scenarios have the same models on the
+    same server; else empty."""
     rows = savings.drop_duplicates("scenario")
     several = rows.duplicated(["models", "server"], keep=False)
     pairs = zip(rows["scenario"], several, strict=True)
@@ -74,8 +76,8 @@ def _which(savings: pd.DataFrame) -> dict[str, str]:
 
 
 def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
-    """By scenario, the words that distinguish its headline: its server, or its name on the same
-    server."""
+    """Return the words that distinguish the headline of each scenario: its server, or else its
+    name."""
     rows = savings.drop_duplicates("scenario")
     found = {}
     for name, server, models in zip(rows["scenario"], rows["server"], rows["models"], strict=True):
@@ -138,8 +140,10 @@ def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
 
 
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
-    """Return the result of a scenario with unknown savings: its highest rate, or the outcomes of
-    its mixes, and what to do."""
+    """Return sentences about a scenario with unknown savings.
+
+    The sentences state the highest rate or the outcomes of the mixes, and what the user can do.
+    """
     first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
@@ -165,7 +169,8 @@ def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Yield load lines behind the savings that have no limit because of a temporary failure."""
+    """Yield the load lines that have no limit because of a temporary failure, so that a new
+    measurement may help."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
@@ -181,7 +186,7 @@ def _dearer(known: int, mixes: int) -> str:
 
 
 def _best(known: pd.DataFrame) -> pd.Series:
-    """Return the line with the largest saving; significant savings come first."""
+    """Return the load line with the largest saving; a significant saving takes precedence."""
     for low in ("ci_simultaneous_low", "ci_low"):
         if (known[low] > 0).any():
             known = known[known[low] > 0]
@@ -198,8 +203,11 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Return the bounds of the saving, if its interval contains 0 but excludes a relevant effect in
-    one direction; else empty."""
+    """Return the bounds of the saving as text, if the interval contains 0 but excludes a relevant
+    effect in one direction.
+
+    Otherwise the text is empty.
+    """
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
     if not (low <= 0 <= high) or (low < -MATTERS and high > MATTERS):
@@ -210,7 +218,7 @@ def at_most(known: pd.DataFrame) -> str:
 
 
 def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
-    """Return the interval of the saving.
+    """Return the interval of the saving as text.
 
     A saving cannot exceed 1, so an upper end of 1 is no bound.
     """
@@ -259,7 +267,8 @@ def _evidence(
 
 
 def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
-    """Yield the other mixes, and whether the data distinguish them from the best."""
+    """Yield sentences about all mixes except the best mix, and whether the data distinguish them
+    from the best mix."""
     others = known[(known["load_line"] != best["load_line"]) & known["sharing_ratio"].notna()]
     others = others.sort_values("sharing_ratio", ascending=False)
     each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
@@ -300,7 +309,8 @@ def usd_bounds(row: pd.Series) -> str:
 
 
 def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
-    """Return the peaks behind a saving: of its line and of its dedicated tenants."""
+    """Return the rows of the peaks behind a saving: the peak of its load line, and the dedicated
+    peaks of its tenants."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
     alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]
@@ -310,7 +320,7 @@ def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
 
 
 def loaded(row: Line) -> set[str]:
-    """Return the models of a load line with load."""
+    """Return the models with load on a load line."""
     return set(_loaded_models(row))
 
 
@@ -347,7 +357,7 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
 
 
 def beside_others(used: pd.DataFrame) -> Iterator[str]:
-    """Yield load lines that were measured while other processes used their servers."""
+    """Yield sentences about load lines that were measured while other processes used the server."""
     for _, row in used.iterrows():
         if row["other_load"]:
             yield (
@@ -357,7 +367,7 @@ def beside_others(used: pd.DataFrame) -> Iterator[str]:
 
 
 def not_certified(used: pd.DataFrame) -> Iterator[str]:
-    """Yield load lines without a certified rate."""
+    """Yield sentences about load lines without a certified rate."""
     predicted_record = used["verdict"] == "predicted"
     if predicted_record.any():
         yield f"Predicted, not measured: {', '.join(used[predicted_record]['mix'])}."

@@ -1,4 +1,4 @@
-"""Conclusion: which tenants slow each other down."""
+"""Conclusion: the slowdown of tenants beside each other."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from perseus.report.numbers import listed
 
 @dataclass(frozen=True)
 class SlowedPair:
-    """Two tenants, and how much each slows down the other: rows of all repeats."""
+    """Two tenants and their slowdowns beside each other, as rows of all repeats."""
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
 
     @property
     def is_too_much(self) -> bool:
-        """True if the server cannot keep up with both."""
+        """True if the server cannot keep up with both tenants."""
         return any((rows["verdict"] == Outcome.INFEASIBLE).any() for rows in self.ways)
 
     @property
     def is_known(self) -> bool:
-        """True if both slowdowns are known."""
+        """True if the slowdowns of both tenants are known."""
         return not self.is_too_much and all(rows["slowdown"].notna().any() for rows in self.ways)
 
     @property
     def slowdown(self) -> float:
-        """The larger slowdown, mean of the repeats."""
+        """Larger slowdown of the two tenants, as the mean over the repeats."""
         return float(max(rows["slowdown"].mean() for rows in self.ways))
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The bounds of the slowdown, from both intervals; infinite without an interval."""
+        """Bounds of the larger slowdown, from the intervals of both slowdowns; infinite without an
+        interval."""
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
             float(max(rows["slowdown_high"].fillna(np.inf).max() for rows in self.ways)),
@@ -48,7 +49,8 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """True if one tenant slows down the other significantly in every repeat, beyond noise."""
+        """True if one tenant slows down the other tenant in every repeat, significantly and beyond
+        the noise."""
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
             and rows["beyond_noise"].dropna().astype(bool).all()
@@ -79,7 +81,8 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     beside = rows[rows["tenant"] != rows["beside"]]
     pairs = list(_pairs(beside))
     known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
-    # A grid's setting without a model is also infeasible, and then no tenant was served even alone.
+    # A setting of a grid without a model is also infeasible; no tenant was then served, not even
+    # alone.
     is_served = (rows["verdict"] != Outcome.INFEASIBLE).any()
     too_much = list(_too_much(rows, pairs)) if is_served else []
     more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))
@@ -102,7 +105,7 @@ def _pairs(beside: pd.DataFrame) -> Iterator[SlowedPair]:
 
 
 def _too_much(rows: pd.DataFrame, pairs: Sequence[SlowedPair]) -> Iterator[str]:
-    """Yield tenants and pairs that the server cannot keep up with."""
+    """Yield the names of tenants and pairs that the server cannot keep up with."""
     infeasible = rows[rows["verdict"] == Outcome.INFEASIBLE]
     alone = tenants_of(infeasible[infeasible["tenant"] == infeasible["beside"]])
     if alone:
@@ -117,7 +120,7 @@ def _named(pairs: Sequence[SlowedPair]) -> str:
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """Return the kind and the headline for pairs sorted by slowdown."""
+    """Return the kind and the headline of the conclusion, given the pairs sorted by slowdown."""
     best, worst = known[0], known[-1]
     if best is worst:
         if best.is_slowed:
@@ -141,7 +144,7 @@ def _headline(on: str, known: Sequence[SlowedPair]) -> str:
 
 
 def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
-    """Yield the best pair, the worst, and those that may be the best."""
+    """Yield sentences about the best pair, the worst pair, and all pairs that may be the best."""
     yield from dict.fromkeys(pair.sentence() for pair in (*known[:1], *known[-1:]))
     as_good = _as_good(known)
     if len(as_good) < len(known):
@@ -152,12 +155,12 @@ def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return pairs that may be the best: no other is significantly better."""
+    """Return the pairs that may be the best: no other pair has a significantly lower slowdown."""
     return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
 
 
 def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return pairs that may be the worst."""
+    """Return the pairs that may be the worst: no other pair has a significantly higher slowdown."""
     return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 

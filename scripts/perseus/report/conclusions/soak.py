@@ -17,7 +17,7 @@ SHORT, INFINITE = "too short to tell", "infinite at times"
 """Values of the column `drift`."""
 
 MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
-"""Share of failed requests, in percent, above which the server is failing."""
+"""Share of failed requests, in percent, above which the conclusion says that requests fail."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -63,12 +63,12 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
             f"{_hours(short)} are too short to tell on {on} whether this grows: {_named(short)}"
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
-    least = f"{significant(seen['hours'].min())} h"  # all quantities were observed for as long
+    least = f"{significant(seen['hours'].min())} h"  # equal for all quantities
     return Conclusion("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
 
 
 def _hours(rows: pd.DataFrame) -> str:
-    """Return hours over which these quantities were observed."""
+    """Return the time over which these quantities were observed, in hours, as text."""
     return f"{significant(rows['hours'].max())} h"
 
 
@@ -102,7 +102,8 @@ def _missed(row: pd.Series) -> str:
 
 
 def _failed_requests(row: pd.Series) -> str:
-    """Return the number of a tenant's failed requests, and since when there are too many."""
+    """Return a text with the number of failed requests of a tenant, and the time from which too
+    many fail."""
     share, start = row["failed_requests"] / row["requests"], row["failing_from_hours"]
     since = f", over {MAX_FAILED_PERCENT:g} % from {significant(start)} h on"
     return (

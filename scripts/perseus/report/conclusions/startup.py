@@ -37,9 +37,10 @@ def _failed(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:
-    """Return the median over starts, each with a row per tenant.
+    """Return a text with the median start time; each start has one row per tenant.
 
-    For a cold page cache, the text includes the share of the files that was still in it.
+    For a cold page cache, the text includes the share of the files that was still in the page
+    cache.
     """
     starts = rows.drop_duplicates(["cell", "start"])
     times_s, left = starts["ready_s"], starts["resident_share"].median()

@@ -1,4 +1,7 @@
-"""Merge many conclusions on one question into one, with counts; they become its parts."""
+"""Merge many conclusions on one question into one conclusion with counts.
+
+The merged conclusions become the parts of the new conclusion.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,19 @@ from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
 MAX_SEPARATE: Final = 6
-"""Largest number of conclusions on one question that are shown separately."""
+"""Largest number of conclusions on one question that the report shows separately."""
 
 NAMED: Final = 3
-"""Largest number of conclusions that are named."""
+"""Largest number of conclusions that a merged conclusion names."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """How conclusions on one question are merged.
+    """Rules for merging the conclusions on one question.
 
-    `subject` names the conclusions, `labels` each kind, in the order of the counts, and `caveat` is
-    added to many. Conclusions are merged if there are more than `most`.
+    `subject` is the name of the conclusions, and `labels` has the name of each kind in the order of
+    the counts. A merged conclusion also has the sentence `caveat`. Conclusions are merged if there
+    are more than `most`.
     """
 
     subject: str
@@ -40,7 +44,7 @@ SHARING: Final = {
     "no": "should not share",
     "unknown": "without a known saving",
 }
-"""Labels for scenarios of different models or of copies."""
+"""Labels for scenarios of different models, and for scenarios of copies of one model."""
 
 BY_CHANCE: Final = (
     "Each conclusion is stated on its own: among so many, some differ by chance, and the largest"
@@ -53,7 +57,7 @@ TROUBLE: Final = {
     "unclear": "with figures",
     "yes": "without trouble",
 }
-"""Labels for experiments without labels of their own."""
+"""Labels for experiments that have no other labels."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
@@ -110,11 +114,11 @@ MANY: Final[Mapping[str, Question]] = {
     ),
     "copies": Question("scenarios of copies of one model on full servers", SHARING, most=1),
 }
-"""Questions that may have many conclusions, by name."""
+"""Questions that may have many conclusions, by the name of the module."""
 
 
 def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusion]:
-    """Yield the conclusions on the question of that name; merged if there are many."""
+    """Yield the conclusions on one question; many conclusions are merged into one."""
     question = MANY.get(name)
     if question is None or len(conclusions) <= question.most:
         yield from conclusions
@@ -123,7 +127,7 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
     parts = sorted(conclusions, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.labels[kind]}" for kind, n in count.items())
-    is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"  # failures stay visible
+    is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"  # failed conclusions stay visible
     is_by_chance = question.caveat and set(count) - {"no", "unknown"}
     yield Conclusion(
         parts[0].kind if is_one else "unclear",
@@ -139,13 +143,13 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
 
 
 def _common(parts: Sequence[Conclusion]) -> list[str]:
-    """Return the sentences that all of them share."""
+    """Return the sentences that all conclusions share."""
     first, *others = parts
     return [each for each in first.sentences if all(each in of.sentences for of in others)]
 
 
 def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
-    """Return their links, or the common links if there are many."""
+    """Return the links of all conclusions, or only their common links if there are many."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MAX_LINES:
         return links

@@ -1,9 +1,10 @@
-"""Figures: each module draws the figure of its name.
+"""Draw the figures of the report: each module draws the figure of the same name.
 
-Every kind of experiment except the peak has a figure of its own name. Each module has `draw`, which
-makes a matplotlib figure from its data, the results and a style, and CAPTION, which says what the
-figure shows. The data are the table of the same name, unless the module has `data`, which computes
-them from the results. ALSO names the tables with the other numbers of the figure.
+Every kind of experiment except `peak` has a figure of the same name. Each module has the function
+`draw`, which makes a matplotlib figure from its data, the results and a style, and the constant
+CAPTION, which explains the figure. The data are the table of the same name, unless the module has a
+function `data`, which computes them from the results. ALSO names the tables with further numbers of
+the figure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.study.experiments import OTHER_KINDS
 
-if TYPE_CHECKING:  # Snakemake needs only the list of figures
+if TYPE_CHECKING:  # Snakemake needs no more than the names of figures
     import pandas as pd
 
     from perseus.report.figure_data import FigureData
@@ -35,7 +36,8 @@ class FigureFacts:
 
 
 READ_RAW: Final = ("soak",)
-"""Kinds of experiments whose figure reads raw results, since their table has only a summary."""
+"""Kinds of experiments whose figure reads raw results, since the table of the kind has only a
+summary."""
 
 FIGURES: Final = {
     "fleets": FigureFacts(kind="demand"),
@@ -56,7 +58,7 @@ FIGURES: Final = {
     "grid": FigureFacts(kind="grid"),
     **{kind: FigureFacts(reads_raw=kind in READ_RAW, kind=kind) for kind in OTHER_KINDS},
 }
-"""The names, in the order of the report."""
+"""Names of all figures, in the order of the report."""
 
 
 def figures_of(kinds: Set[str]) -> tuple[str, ...]:
@@ -75,6 +77,6 @@ def data_of(figure: str, results: FigureData) -> pd.DataFrame:
 
 
 def files_of(figure: str) -> tuple[str, ...]:
-    """Return data files of the figure, relative to the report."""
+    """Return the paths of the data files of a figure, relative to the report."""
     also = getattr(module_of(figure), "ALSO", ())
     return (f"figures/{figure}.csv", *(f"tables/{table}.csv" for table in also))

@@ -1,4 +1,5 @@
-"""Figure of `background`: one tenant's peak beside tenants at fixed rates, as in the 2020 study."""
+"""Figure of `background`: the peak of one tenant beside tenants at fixed rates, as in the 2020
+study."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         _absolute(absolute, rows, look)
         _normalised(normalised, rows, look)
         for panel in (absolute, normalised):
-            panel.set_xlim(left=MARGIN * panel.get_xlim()[1])  # space for the marks at 0
+            panel.set_xlim(left=MARGIN * panel.get_xlim()[1])  # leave space for the marks at 0
             panel.set_ylim(bottom=0)
     handles = [
         Line2D([], [], color=DARK, marker="o", label="estimate, 95 % interval"),
@@ -76,7 +77,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
-    """Panel in requests/s, with the dedicated peak at background load 0."""
+    """Draw a panel in requests/s, with the dedicated peak at background load 0."""
     first = rows.iloc[0]
     _points(panel, rows, "background_rps", ("peak_rps", "peak_low_rps", "peak_high_rps"), look)
     panel.plot(rows["background_rps"], rows["certified_rps"], **CERTIFIED)
@@ -89,7 +90,8 @@ def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
 
 
 def _normalised(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
-    """Panel in shares of dedicated peaks: dedicated servers lie on a straight line."""
+    """Draw a panel in shares of dedicated peaks, in which dedicated servers lie on a straight
+    line."""
     panel.plot([0, 1], [1, 0], color=GREY, linestyle="--", zorder=1)
     panel.plot(0.0, 1.0, **DEDICATED)
     for gpus, points in _published(rows):
@@ -114,7 +116,7 @@ def _of_2020(gpus: str, *at: float, label: str = "") -> Line2D:
 def _points(
     panel: Axes, rows: pd.DataFrame, x: str, names: tuple[str, str, str], look: dict[str, Any]
 ) -> None:
-    """One point for each load line; text for one without an estimate."""
+    """Draw one point for each load line, or a text for a load line without an estimate."""
     lines = rows.drop_duplicates("load_line").sort_values(x)
     known = lines[names[0]].notna() & lines[x].notna()
     limit = furthest(lines[[names[0]]])

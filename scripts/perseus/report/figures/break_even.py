@@ -1,4 +1,4 @@
-"""Figure: costs of whole servers over the demand, dedicated and shared."""
+"""Figure: the cost of whole servers over the demand, dedicated and shared."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ ALSO = ("crossings",)
 MAX_PANELS, MAX_SERVERS, COLUMNS = 8, 6, 2
 MAX_MODELS = 4  # largest number of models in a title
 FLAT = 0.2
-"""Start of the axis, as a share of the demand up to which one server is enough."""
+"""Start of the demand axis, as a share of the demand up to which one server is enough."""
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a panel for each group of models."""
+    """Draw one panel for each group of models."""
     if frame.empty:
         return empty_figure(
             style, "no type of server has a lower limit for each model alone of any group"
@@ -56,7 +56,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(models: str) -> str:
-    """Return the names of the models; the first ones if there are many."""
+    """Return the names of the models as a title; only the first names if there are many."""
     names = models.split(" + ")
     if len(names) <= MAX_MODELS:
         return models
@@ -85,7 +85,7 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 
 def _first_shown(rows: pd.DataFrame) -> float:
-    """Start of the axis: a share of the least demand at which a cost changes."""
+    """Return the start of the demand axis: a share of the least demand at which a cost changes."""
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
     least = float(rows["total_rps"].min())
@@ -93,9 +93,9 @@ def _first_shown(rows: pd.DataFrame) -> float:
 
 
 def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
-    """Shade demands at which shared servers save something.
+    """Shade the demands at which shared servers reliably save money.
 
-    Each shaded range extends half-way to the next demand.
+    A shaded range extends half-way to the next demand.
     """
     demands_rps = np.unique(rows["total_rps"])
     ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]

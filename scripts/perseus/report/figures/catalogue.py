@@ -27,16 +27,17 @@ MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 BESIDE: Final = 2.0
-"""Margin of the cost axis, as a factor of the costs."""
+"""Margin of the cost axis, as a factor on the costs."""
 
 WIDE: Final = 30.0
-"""Range of costs, as a factor, from which on ticks between powers of ten are left out."""
+"""If the largest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
+only."""
 
 COST: Final = "usd_per_million_inferences"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a panel for each SLA and batch."""
+    """Draw one panel for each SLA and batch."""
     known = frame[frame[COST].notna() & frame["top1"].notna()]
     if known.empty:
         return empty_figure(style, "no network has both a cost and an accuracy")
@@ -60,7 +61,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _cost_axis(panel: Axes, usd: pd.Series) -> None:
-    """The cost axis, with margins so that close costs still have ticks."""
+    """Set the limits and ticks of the cost axis, with margins so that close costs still have
+    ticks."""
     panel.set_xscale("log")
     panel.set_xlim(usd.min() / BESIDE, usd.max() * BESIDE)
     is_wide = usd.max() / usd.min() > WIDE

@@ -32,7 +32,7 @@ LEGEND_COLUMNS, LEGEND_MM = 3, 5.0
 
 
 def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw the client's ceiling for each request shape, and the dedicated peaks."""
+    """Draw the client ceiling for each request shape, and the dedicated peaks."""
     if ceilings.empty:
         return empty_figure(style, "no ceiling of the client was measured")
     shown = ceilings.head(MAX_ROWS)

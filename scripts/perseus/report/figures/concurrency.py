@@ -1,7 +1,7 @@
-"""Figure: latency over throughput in closed loops, and throughput over requests in flight with its
+"""Figure: latency over throughput in closed loops, and throughput over requests in flight with the
 knee.
 
-The second panel is the scatter plot of concurrency and throughput in which ConScale looks for the
+The second panel is the scatter plot of concurrency and throughput from which ConScale estimates the
 knee (Liu et al., IPDPS 2020).
 """
 
@@ -30,12 +30,12 @@ ALSO = ("knees",)
 
 MAX_SCENARIOS = 4
 MAX_KNEES = 3
-"""Largest number of knees that a text names."""
+"""Largest number of knees that the text of a title names."""
 KNEE = "#D55E00"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw two panels per scenario; each mark is a level, with its interval."""
+    """Draw two panels per scenario; each mark is one concurrency with its interval."""
     knees = results.tables["knees"]
     if frame.empty:
         return empty_figure(style, "no closed loop was measured")
@@ -83,7 +83,7 @@ def _fit(fits: pd.DataFrame, cell: str) -> pd.Series:
 def _curve(
     panel: Axes, results: FigureData, levels: pd.DataFrame, tenant: str, fits: pd.DataFrame
 ) -> None:
-    """The curve of one tenant of a scenario, over all cells."""
+    """Draw the curve of one tenant of a scenario, over all cells."""
     rows = levels[levels["tenant"] == tenant]
     limit = furthest(rows[["p95_ms"]])
     mean = rows.groupby("concurrency").mean(numeric_only=True).reset_index()
@@ -112,7 +112,7 @@ def _curve(
 
 
 def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -> None:
-    """The knee on a tenant's curve, between its neighbouring levels."""
+    """Draw the knee on the curve of a tenant, between the neighbouring concurrencies."""
     bracketed = fits[fits["bracketed"]]
     if bracketed.empty:
         return
@@ -124,7 +124,8 @@ def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -
 
 
 def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> str | None:
-    """Return the levels of one cell, and the fitted law; the title names knee and law."""
+    """Draw the concurrencies of one cell and the fitted law; the title names the knee and the
+    law."""
     tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
     in_flight = tenants * np.array(list(levels.groups))
     totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()

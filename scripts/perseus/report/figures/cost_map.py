@@ -1,4 +1,4 @@
-"""Figure: servers and saving for any demand of two models."""
+"""Figure: number of servers and saving for any demand of two models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CAPTION = (
 )
 MAX_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3
-"""Demands of each model: from almost 0 to the capacity of several dedicated servers."""
+"""Demands for each model: from almost 0 to the capacity of several dedicated servers."""
 
 SHADES = colormaps["Blues"]
 PAIR = ["server", "first", "second", "usd_per_month"]
@@ -34,8 +34,11 @@ PAIR = ["server", "first", "second", "usd_per_month"]
 
 @dataclass(frozen=True)
 class ModelPair:
-    """Two models that share a type of server: `lines` are the rates of both on one server, in
-    requests/s, `alone_rps` the dedicated rates."""
+    """Two models that share a type of server.
+
+    `lines` has the rates of both models on one shared server, and `alone_rps` has the dedicated
+    rates, all in requests/s.
+    """
 
     server: str
     usd_per_month: float
@@ -45,7 +48,8 @@ class ModelPair:
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return servers at each demand, by pair of models and type of server, for the drawn pairs."""
+    """Return the number of servers at each demand for the drawn pairs of models, by pair and type
+    of server."""
     drawn = islice(_pairs(results.tables["operating_points"]), MAX_PANELS)
     found = [_of_pair(pair) for pair in drawn]
     empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
@@ -92,7 +96,7 @@ def _of_pair(pair: ModelPair) -> pd.DataFrame:
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a panel for each pair of models on each type of server."""
+    """Draw one panel for each pair of models on each type of server."""
     if frame.empty:
         return empty_figure(
             style, "no two models that share have lower limits of what servers carry"
@@ -108,7 +112,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
-    """Return the map of one pair; numbers are servers with sharing allowed."""
+    """Draw the map of one pair of models; a number is the number of servers with sharing
+    allowed."""
     x, y = (np.unique(rows[name]) for name in ("first_rps", "second_rps"))
     shared, dedicated = (rows[n].to_numpy().reshape(STEPS, STEPS) for n in ("shared", "dedicated"))
     saved = 1 - shared / dedicated

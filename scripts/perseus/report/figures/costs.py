@@ -1,4 +1,4 @@
-"""Figure: cost of a million inferences on each load line."""
+"""Figure: the cost of a million inferences on each load line."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ TICK: Final[dict[str, Any]] = {"marker": "|", "color": DARK, "markersize": 9, "l
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the milliseconds of each part, by certified load line and tenant."""
+    """Return the milliseconds of each part of the latency, by certified load line and tenant."""
     tenants = results.tenants
     known = tenants[tenants[list(PARTS)].notna().all(axis=1)]
     line = ["server", "scenario", "load_line", "preset", "kind", "weights", "mix", "tenant"]
@@ -47,7 +47,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a bar for each tenant on each load line, a panel for each server."""
+    """Draw one bar for each tenant on each load line, and one panel for each server."""
     if times.empty:
         return empty_figure(style, "nothing was certified")
     shown = by_server(times)
@@ -82,6 +82,6 @@ def _bars(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _names(results: FigureData, frame: pd.DataFrame) -> list[str]:
-    """Return the labels of load lines, with the tenant if they are shared."""
+    """Return the labels of the rows: the load line, and the tenant if the load line is shared."""
     rows = zip(results.names_of(frame), frame["kind"], frame["tenant"], strict=True)
     return [line if kind == "dedicated" else f"{line}: {tenant}" for line, kind, tenant in rows]

@@ -1,4 +1,4 @@
-"""Figure: costs of the fleets for the demand."""
+"""Figure: the costs of the fleets for the demand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAR = 0.8
 
 
 def draw(fleets: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a group of bars for each level of the demand."""
+    """Draw one group of bars for each level of the demand."""
     known = fleets[fleets["servers"].notna()]
     if known.empty:
         return empty_figure(style, "no fleet carries the demand")

@@ -61,17 +61,18 @@ ALSO = ("tenants", "costs")
 
 BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
-"""Factor beyond the axes at which an interval ends that has no upper bound."""
+"""An interval without an upper bound ends beyond the axes by this factor."""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
-"""Largest height of a plane, and its height as a share of its width."""
+"""Largest height of a panel for two tenants, and its height as a share of its width."""
 
 LEGEND_MM = 12.0
 EDGE = 1.05
-"""Factor by which the axes of a plane exceed the drawn values, and the intervals the markers."""
+"""Factor by which the axes of a panel for two tenants exceed the drawn values, and factor by which
+intervals may exceed the markers."""
 LONGEST_INTERVAL = 1.25
-TITLE_PT = 8.0  # distance from the panel below
-MAX_LISTED = 6  # largest number of load lines without an estimate that are named
+TITLE_PT = 8.0  # distance to the panel below
+MAX_LISTED = 6  # largest number of load lines without an estimate that a text names
 SCALES = ("estimate", "certified", "first_failing")
 FAILING: dict[str, Any] = {"marker": "x", "color": "#D55E00"}
 HOLLOW: dict[str, Any] = {"marker": "o", "color": BLUE, "fillstyle": "none"}
@@ -84,7 +85,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return all load lines; dedicated ones are the ends of the dashed line."""
+    """Return all load lines; the dedicated load lines are the ends of the dashed line."""
     return results.peaks
 
 
@@ -138,7 +139,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
-    """Return the server, and the scenario if the server has several."""
+    """Return the title of a panel: the server, and the scenario if the server has several."""
     server, scenario = lines.iloc[0][["server", "scenario"]]
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     several = shared[shared["server"] == server]["scenario"].nunique() > 1
@@ -147,19 +148,20 @@ def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
 
 
 def _is_empty(tenants: pd.DataFrame) -> bool:
-    """Return whether two tenants lack dedicated peaks."""
+    """Return whether a scenario of two tenants lacks dedicated peaks."""
     mine = tenants.drop_duplicates("tenant")
     return len(mine) == 2 and not mine["dedicated_rps"].map(is_known).all()
 
 
 def _ratios_mm(lines: pd.DataFrame, tenants: pd.DataFrame, style: FigureTask) -> float:
-    """Return the height of a panel with a row for each load line, and the tenants' names above."""
+    """Return the height in mm of a panel with one row for each load line, and the names of the
+    tenants above."""
     names = row_names([short(row) for _, row in _best(lines).iterrows()], style)
     return 30 + _names_mm(tenants, style) + rows_mm(names, style)
 
 
 def _names_mm(tenants: pd.DataFrame, style: FigureTask) -> float:
-    """Return the height of the tenants' names, which are vertical."""
+    """Return the height in mm of the names of the tenants, which are vertical."""
     return 0.6 * SMALL * style.font_pt / 72 / MM * max(map(len, tenants["tenant"]))
 
 
@@ -171,7 +173,8 @@ def _plane(
     style: FigureTask,
     columns: int,
 ) -> None:
-    """Two tenants: one axis each. `columns` planes are side by side."""
+    """Draw the panel of a scenario with two tenants, with one axis for each tenant; `columns`
+    panels are side by side."""
     names = list(dict.fromkeys(tenants["tenant"]))
     beside = characters((style.width_mm / columns - BESIDE_MM) / 2, SMALL * style.font_pt)
     capacity = [float(tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0]) for n in names]
@@ -211,7 +214,10 @@ def _plane(
     axes.set_ylim(0, limit[1])
     for ends in intervals:
         _interval(axes, ends, limit)
-    for name, points in named:  # at the end of a line, or before it if the line leaves the axes
+    for (
+        name,
+        points,
+    ) in named:  # at the end of a line, or before it if the line leaves the axes
         inside = points[(points <= limit).all(axis=1)]
         if len(inside):
             is_left = inside[0][0] < limit[0] / 2  # the label goes to the side with more room
@@ -250,14 +256,15 @@ def _furthest(points: list[np.ndarray]) -> np.ndarray:
 
 
 def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
-    """Fill the rates below the estimates, from one tenant alone over the mixes to the other."""
+    """Fill the area below the estimates, from one tenant alone over all mixes to the other tenant
+    alone."""
     known = [point for point in estimates if np.isfinite(point).all()]
     around = sorted(known, key=lambda point: float(np.arctan2(point[1], point[0])))
     axes.fill(*np.vstack([np.zeros(2), *around]).T, color=AREA, zorder=0)
 
 
 def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
-    """A thick line between two points (rows), with an arrow where it leaves the axes."""
+    """Draw a thick line between two points (rows), with an arrow where the line leaves the axes."""
     if not np.isfinite(ends[0]).all():
         return
     low, way = ends[0], np.nan_to_num(ends[1], posinf=1e9) - ends[0]
@@ -272,12 +279,12 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
 
 
 def _best(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return load lines by sharing ratio, the highest first."""
+    """Return the load lines sorted by sharing ratio, the highest first."""
     return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MAX_ROWS)
 
 
 def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
-    """More than two tenants: one row per load line."""
+    """Draw the panel of a scenario with more than two tenants, with one row per load line."""
     axes.axvline(1, color=GREY, linestyle="--")
     limit = furthest(lines[["sharing_ratio", "certified_sharing_ratio"]])
     for y, (_, row) in enumerate(lines.iterrows()):

@@ -1,4 +1,4 @@
-"""Figure: settings of grids, cost against latency, with their throughput."""
+"""Figure: the settings of grids by cost and latency, with their throughput."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ CAPTION = (
 
 MAX_PANELS, COLUMNS = 8, 2
 MAX_LABELS = 8
-MAX_BROKEN = 2  # parts of a line that describes a setting, beside another panel
+MAX_BROKEN = 2  # number of parts on a line that describes a setting, if panels are side by side
 HEIGHT_MM, LINE_MM = 60, 4
-"""Height of a panel, and of each line below it that describes a setting."""
+"""Height in mm of a panel, and of each line below the panel that describes a setting."""
 AREA = 90.0  # area of the mark with the highest throughput, in square points
 FRONT = COLOURS[0]
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a panel for each model and mix."""
+    """Draw one panel for each model and mix."""
     if frame.empty:
         return empty_figure(style, "nothing was measured with several settings")
     questions = [rows for _, rows in frame.groupby(["grid", "load_line", "mix"], sort=False)]
@@ -74,12 +74,12 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _width(style: FigureTask, columns: int) -> int:
-    """Return the characters of a line below one of several panels in a row."""
+    """Return the number of characters that fit on a line below one of several panels in a row."""
     return characters(style.width_mm / columns - BESIDE_MM, SMALL * style.font_pt)
 
 
 def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
-    """Return panels in a row: one if lines below would be wrapped often."""
+    """Return the number of panels in a row: one if many lines below the panels would be wrapped."""
     columns = min(COLUMNS, count)
     longest = max(map(len, lines), default=0)
     return columns if longest <= MAX_BROKEN * _width(style, columns) else 1
@@ -90,12 +90,12 @@ def _wrapped(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return settings with values to draw."""
+    """Return the settings that have values to draw."""
     return rows[rows["usd_per_million_inferences"].notna() & rows["p95_ms"].notna()]
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return settings with a number, the cheapest first."""
+    """Return the settings with their numbers in the figure, the cheapest first."""
     known = _known(rows)
     if len(known) > MAX_LABELS:
         known = known[known["on_front"].eq(True)].head(MAX_LABELS)
@@ -109,7 +109,7 @@ def _title(rows: pd.DataFrame) -> str:
 
 
 def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """The marks; `lines` explain the numbers."""
+    """Draw the marks of the settings; `lines` explains their numbers."""
     known = _known(rows)
     panel.set_xlabel("USD per million inferences")
     panel.set_ylabel("p95 at the certified rate (ms)")
@@ -129,7 +129,7 @@ def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """A number beside each mark, and its setting below the panel."""
+    """Write a number beside each mark, and the setting of the number below the panel."""
     for number, (_, row) in enumerate(rows.iterrows(), start=1):
         panel.annotate(
             str(number),
@@ -153,8 +153,8 @@ def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def key(settings: Sequence[str]) -> list[str]:
-    """Return one line for each setting without common values, and one line with the common
-    values."""
+    """Return one line for each setting, and one line with the values that all settings have in
+    common."""
     if not settings:
         return []
     parts = [setting.split(", ") for setting in settings]

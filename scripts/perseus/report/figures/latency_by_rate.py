@@ -50,12 +50,12 @@ COLUMNS_SHOWN = (
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return windows on each load line, a row for each tenant with requests."""
+    """Return the windows on each load line, with one row for each tenant with requests."""
     return of_lines(results, lambda row: _windows(results, row))
 
 
 def draw(windows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw latency at the SLA's percentile in every window, over the offered rate."""
+    """Draw the latency at the percentile of the SLA in every window, over the offered rate."""
     shown, figure, axes = by_line(results, windows, style)
     if not axes:
         return figure
@@ -87,7 +87,7 @@ def _windows(results: FigureData, row: pd.Series) -> pd.DataFrame:
     ]
     if not frames:
         return pd.DataFrame()
-    # Windows off the load line (warm-up, each tenant alone) have no load factor.
+    # Windows that are not on the load line (warm-up, each tenant alone) have no load factor.
     windows = pd.concat(frames).dropna(subset="scale")
     totals = windows.groupby(["cell", "window"])["offered_rps"].transform("sum")
     offered = windows.assign(all_offered_rps=totals)

@@ -32,8 +32,10 @@ POINTS = 120
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the points of the distribution of each tenant in each cell; infinite without a
-    response."""
+    """Return the points of the latency distribution of each tenant in each cell.
+
+    The latency of a request without a response is infinite.
+    """
     return of_lines(results, lambda row: _points(results, row))
 
 
@@ -94,9 +96,10 @@ def _distributions(axes: Axes, results: FigureData, points: pd.DataFrame) -> Non
 
 
 def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
-    """Return sorted latencies of the counted requests in the last certification window of a cell.
+    """Return the sorted latencies of the requests that count, in the last certification window of a
+    cell.
 
-    From the intended send; infinite without a response.
+    A latency counts from the intended send time. Without a response, the latency is infinite.
     """
     where = [("window", "=", record.certified_window), ("tenant", "=", tenant)]
     window = pd.read_parquet(record.folder / "windows.parquet", filters=where).iloc[0]

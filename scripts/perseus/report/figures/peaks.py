@@ -1,4 +1,4 @@
-"""Figure: peak of each load line."""
+"""Figure: the peak of each load line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         panel.set_title(results.one_server(server, style.pricing), loc="left")
     axes[0].set_xlim(
         0, 1.04 * axes[0].get_xlim()[1]
-    )  # the axis is shared only now, since sharing it ends the automatic scaling
+    )  # share the axis only now, since sharing ends the automatic scaling
     axes[-1].set_xlabel("peak throughput, all tenants together (requests/s)")
     handles = [
         *(Patch(facecolor=results.colour(n), hatch=results.hatch(n), edgecolor="white", label=n)

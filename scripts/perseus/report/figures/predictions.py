@@ -36,14 +36,15 @@ COLUMNS: Final = ["server", "mix", "measured_ratio", "measured_low", "measured_h
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return measured mixes, with the sharing ratio by each model."""
+    """Return the measured mixes, each with the sharing ratio that each prediction model
+    predicts."""
     every = results.tables["predictions"]
     return every[every["measured_ratio"].notna()][COLUMNS]
 
 
 def draw(mixes: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw measured on the x axis, predicted on the y axis; models without predictions are left
-    out."""
+    """Draw the predicted sharing ratio over the measured ratio; prediction models without
+    predictions are left out."""
     steps = [step for step in STEPS if mixes[step].notna().sum() >= FEWEST]
     if not steps:
         return empty_figure(style, f"fewer than {FEWEST} mixes of a server were measured")
@@ -83,7 +84,8 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Return the range of both axes: all points, and intervals up to half of the axis."""
+    """Return the range of both axes, which includes all points, and intervals up to half of the
+    axis."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())

@@ -61,11 +61,12 @@ MARK: Final[dict[str, Any]] = {"fmt": "o", "color": COLOURS[0]}
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return a row for each load line and tenant with preprocessing; means over repeats."""
+    """Return one row for each load line and tenant with preprocessing, with means over the
+    repeats."""
     rows = results.tenants[results.tenants["preprocessing"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
-    # The client's time is also measured if the server converts the images; it is no cost then.
+    # The client measures its time even if the server converts the images; the time is then no cost.
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
     texts = rows.select_dtypes(exclude="number").columns
@@ -74,7 +75,8 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
+    """Draw four panels with the same rows: limit, p95, bytes sent, and CPU time of client and
+    server."""
     if rows.empty:
         return empty_figure(style, "no images were preprocessed")
     shown = rows.head(MAX_ROWS)
@@ -107,7 +109,8 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
-    """Return the labels of tenants, with the other tenants and the server where needed."""
+    """Return the labels of the tenants, with the other tenants and the server if the labels would
+    be ambiguous."""
     several = rows["server"].nunique() > 1
     return [
         f"{row['server'] + ': ' if several else ''}{row['tenant']} ({row['preprocessing']})"
@@ -117,7 +120,7 @@ def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
 
 
 def _with_ends(panel: Axes, rows: pd.DataFrame, *names: str) -> None:
-    """A value with its interval; text without a value."""
+    """Draw a value with its interval, or a text if there is no value."""
     limit = furthest(rows[[names[0]]])
     for y, (_, row) in enumerate(rows.iterrows()):
         if pd.isna(row[names[0]]):

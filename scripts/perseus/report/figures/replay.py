@@ -35,13 +35,14 @@ ALSO = ("attainment",)
 MAX_ROWS = 6
 RATE_MM, ATTAINMENT_MM = 26, 38
 MAX_SECONDS = 300
-"""Longest window that is drawn by the second; longer windows are drawn by the minute."""
+"""Longest window in s for which the figure shows each second; for longer windows, it shows each
+minute."""
 
 LINES = {"alone": "--", "shared": "-"}
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw two panels for each tenant of a cell, over one axis of time."""
+    """Draw two panels for each tenant of a cell, with a common time axis."""
     if frame.empty:
         return empty_figure(style, "no bursty or recorded arrivals were sent")
     parts = [part for _, part in frame.groupby(["cell", "tenant"], sort=False)]
@@ -71,7 +72,7 @@ def _title(phases: pd.DataFrame) -> str:
 
 
 def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFrame) -> None:
-    """`phases` are the rows of one tenant in one cell."""
+    """Draw the two panels of one tenant; `phases` has the rows of the tenant in one cell."""
     first = phases.iloc[0]
     rate.set_ylabel("requests/s")
     rate.tick_params(labelbottom=False)
@@ -96,7 +97,8 @@ def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFr
 
 
 def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
-    """Return the bins of the table attainment for a row of the table replay, up to its end."""
+    """Return the rows of the table attainment that belong to a row of the table replay, up to the
+    end of the replay."""
     frame, end_s = results.tables["attainment"], row["duration_s"]
     bin_s = 1 if end_s <= MAX_SECONDS else 60
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]

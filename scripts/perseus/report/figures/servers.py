@@ -40,7 +40,7 @@ GOALS: Final = {
     "p95_ms": "p95, certified (ms)",
     "joules_per_inference": "J per inference",
 }
-"""Goals to minimise; latency is the highest of all tenants and repeats."""
+"""Quantities to minimise. The latency is the highest latency of all tenants and repeats."""
 QUESTION: Final = ["mix", "load_line"]
 COLUMNS: Final = [
     "pricing",
@@ -70,7 +70,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(weighed: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a row of panels for each model and mix."""
+    """Draw one row of panels for each model and mix."""
     chosen = weighed[weighed["pricing"] == style.pricing]
     questions = [rows for _, rows in chosen.groupby(QUESTION, sort=False)]
     if not questions:
@@ -115,9 +115,10 @@ def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> 
 
 
 def _front(rows: pd.DataFrame) -> list[bool]:
-    """Return which servers are on the Pareto front, among those with all goals known.
+    """Return whether each server is on the Pareto front, among the servers whose goals are all
+    known.
 
-    Energy is one of the goals if it is known of all that have a cost and a latency.
+    Energy is one of the goals if it is known for all servers that have a cost and a latency.
     """
     known = rows[["usd_per_million_inferences", "p95_ms"]].notna().all(axis=1).to_numpy()
     energy = rows["joules_per_inference"].notna().to_numpy()

@@ -1,4 +1,4 @@
-"""Figure: the interference matrix."""
+"""Figure: the slowdown of each tenant beside each other tenant, as a matrix."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CAPTION = (
 
 MAX_PANELS = 4
 SQUARE_MM, SQUARES_MM, LABELS_MM = 24.0, 130.0, 34.0
-"""Largest side of a square, largest width of a row of squares, and the height above and below a
-matrix."""
+"""Largest side of a square, largest width of a row of squares, and height above and below a matrix,
+in mm."""
 
 COLOURED: Final = 2.0
 """Least upper end of the colour scale, so that noise has a light colour."""
@@ -45,7 +45,7 @@ NO_VALUE: Final[dict[str, Any]] = {
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a square for each pair, a matrix for each cell."""
+    """Draw one matrix for each cell, with one square for each pair of tenants."""
     if frame.empty:
         return empty_figure(style, "no tenant was measured beside another")
     cells = list(dict.fromkeys(frame["cell"]))
@@ -73,9 +73,10 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _matrix(panel: Axes, rows: pd.DataFrame, font_pt: float) -> None:
-    """Rows are the tenants that are slowed down, columns those beside them."""
+    """Draw the matrix of one cell. A row is a tenant that is slowed down, and a column is the
+    tenant beside it."""
     names = list(dict.fromkeys(rows["tenant"]))
-    highest = rows["slowdown"].max()  # the known slowdowns
+    highest = rows["slowdown"].max()  # known slowdowns only
     scale = LogNorm(1.0, np.nanmax([COLOURED, highest]), clip=True)
     for _, row in rows.iterrows():
         at = (names.index(row["beside"]), names.index(row["tenant"]))
@@ -118,5 +119,6 @@ def _square(
 
 
 def _decimals(slowdown: float) -> str:
-    """Return two decimals, so that squares are comparable; three digits from 10 on."""
+    """Return a slowdown as text with two decimals, so that squares are comparable, or with three
+    digits from 10 on."""
     return f"{slowdown:.2f}" if slowdown < 10 else significant(slowdown)

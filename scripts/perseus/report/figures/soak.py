@@ -1,5 +1,5 @@
-"""Figure: latency, memory, open files and missing responses over hours of constant load, with
-the fitted drift."""
+"""Figure: latency, memory, open files and failed requests over hours of constant load, with the
+fitted drift."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a row of panels per cell: latency of all tenants, memory, open files, and failed
+    """Draw one row of panels per cell: latency of all tenants, memory, open files, and failed
     requests."""
     frame = results.tables["soak"]
     if frame.empty:
@@ -107,7 +107,7 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
 def _drift(
     panel: Axes, row: pd.Series, values: pd.DataFrame, dashes: str, look: dict[str, Any]
 ) -> None:
-    """Values, with infinite ones at the upper edge, and the fitted line."""
+    """Draw the values and the fitted line; infinite values are at the upper edge."""
     if values.empty:
         return
     hours, infinite = values["hours"].to_numpy(), np.isinf(values["value"].to_numpy())
@@ -124,7 +124,8 @@ def _drift(
 
 
 def _annotation(row: pd.Series) -> str:
-    """Return the drift, on lines no wider than a panel, or the reason for its absence."""
+    """Return the text of the drift, wrapped to the width of a panel, or the reason why there is no
+    drift."""
     if not is_known(row["per_hour"]):
         return f"\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
     ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)

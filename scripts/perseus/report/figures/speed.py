@@ -24,19 +24,19 @@ CAPTION = (
 
 MAX_SERVERS = 6
 MAX_VECTORS = 5000
-"""Largest number of probes on a server that are drawn as vectors; more become a bitmap, which
-stays small."""
+"""Largest number of probes on a server that the figure draws as vectors. More probes become a
+bitmap, since a bitmap stays small."""
 
 COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return one row per probe of a tenant."""
+    """Return one row per saturation probe of a tenant."""
     return pd.DataFrame(_looks(results.cells), columns=COLUMNS)
 
 
 def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a panel per server."""
+    """Draw one panel per server, with the relative throughput in all saturation probes."""
     if looks.empty:
         return empty_figure(style, "no saturation probe in this study")
     every = list(dict.fromkeys(looks["server"]))
@@ -68,7 +68,7 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _looks(cells: Sequence[Path]) -> list[dict[str, object]]:
-    """Return one row per probe of a tenant, in the order of time."""
+    """Return one row per saturation probe of a tenant, in the order of time."""
     found = []
     records = [PeakRecord.read(folder) for folder in cells]
     windows = of_speed(records)

@@ -1,4 +1,4 @@
-"""Figure: distributions of the time to ready, and of first and later inferences."""
+"""Figure: distributions of the start time, and of the latency of first and later inferences."""
 
 from __future__ import annotations
 

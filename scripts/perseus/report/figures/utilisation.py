@@ -33,17 +33,18 @@ PHASES: Final[dict[str, dict[str, Any]]] = {
 }
 OTHER: Final[dict[str, Any]] = {
     "facecolor": "#faf5ea"
-}  # warm-up, saturation probes, each tenant alone
+}  # phases: warm-up, saturation probes, each tenant alone
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the drawn samples, with the seconds since their cell began."""
+    """Return the monitor samples of the drawn cells, with the seconds since the start of the
+    cell."""
     frames = [frame for folder in results.cells[:MAX_CELLS] for frame in samples(folder)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
 def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw one column per quantity, one row per cell."""
+    """Draw one column of panels per quantity, and one row per cell."""
     sampled = set(drawn["cell"])
     shown = [folder for folder in results.cells if folder.name in sampled]
     if not shown:
