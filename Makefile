@@ -1,23 +1,23 @@
-# make all    set everything up and answer config/config.yaml: results/default/report.html
-# make again  measure again what met trouble that may pass, and what depends on it
-#             (of another study: make again CONFIGFILE=config/studies/paper.yaml)
-# make test   set everything up and check the code and the DAG (style, types and imports alone: make lint)
-# make test-servers  real servers, and what measures times
-# make test-live    searches and studies on real servers: a quarter of an hour on an idle machine
-# make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
-# make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
-# make test-debian13  the study smoke and some tests on a Debian 13 in a folder; root, debootstrap
-# make test-mlflow  log results to an MLflow store in a file
-# make test-timm    export networks of timm
-# make test-open-inference  measure an MLServer, which is no Triton
-# make doctor look at this machine: what Perseus needs, and how to get what is missing
+# make all    install everything and measure the study config/config.yaml: results/default/report.html
+# make again  measure cells with temporary failures again, and cells that depend on them
+#             (for another study: make again CONFIGFILE=config/studies/paper.yaml)
+# make test   install everything and run the unit and DAG tests (only style, types, imports: make lint)
+# make test-servers  run the tests with real servers, and the tests that measure times
+# make test-live    run searches and studies on real servers: 15 minutes on an idle machine
+# make test-kills  kill studies fifty times at random, then complete them: 30 minutes; KILLS=, SEED=
+# make test-slurm   run a study on a Slurm of this machine (needs root, slurm-wlm and munge of Debian)
+# make test-debian13  run the study smoke and tests on a Debian 13 in a folder (root, debootstrap)
+# make test-mlflow  test that results are logged to an MLflow store in a file
+# make test-timm    test the export of networks of timm
+# make test-open-inference  test the measurement of an MLServer, a server other than Triton
+# make doctor check whether this machine has everything that Perseus needs
 # make docs   build the documentation as a site: build/site/index.html
-# make bench  set everything up and measure Perseus beside its peers: docs/explanation/benchmarks.md
-#             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
+# make bench  install everything and run the benchmarks: docs/explanation/benchmarks.md
+#             (only one part: make bench BENCH=client; or honesty, search, live, limit, coverage,
 #             sharing, ablation, repeats, repeatability, noise, planning, aggregation, planner,
 #             compare, prediction)
 #
-# Another Python: make PYTHON=python3.12 all. Another study or more cores:
+# For another Python, run: make PYTHON=python3.12 all. For another study or more cores, run:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml
 
 SHELL := /bin/bash
@@ -25,27 +25,27 @@ PYTHON ?= python3
 CORES ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
-# The server's Python stub takes its packages from the first python3 on the path.
+# The Python stub of Triton takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 \
   --dist worksteal
-# Every package, and Triton's server, which is installed without what its package asks for.
+# All packages, and the Triton server. The server is installed without the dependencies of its package.
 WANTED := requirements.txt envs/triton.txt
-# Of what pip says, what it downloads and how large that is.
+# Show only the lines of pip about downloads and their sizes.
 SHOW_DOWNLOADS := { grep --line-buffered -oE '(Downloading|Installing) .{1,80}' || true; }
-# .venv and, before it, what the profiles of clusters need.
+# Environment with the packages of the cluster profiles, in front of .venv.
 CLUSTERS := .venv-clusters
-# .venv and, before it, what `track: {mlflow: URI}` needs.
+# Environment with the packages for `track: {mlflow: URI}`, in front of .venv.
 MLFLOW := .venv-mlflow
-# .venv and, before it, what `architecture: timm/NAME` needs.
+# Environment with the packages for `architecture: timm/NAME`, in front of .venv.
 TIMM := .venv-timm
-# An MLServer to measure, with packages of its own.
+# Separate environment with the MLServer that a test measures.
 MLSERVER := .venv-mlserver
-# What builds the site, which nothing else needs.
+# Separate environment with the packages that build the documentation site.
 DOCS := .venv-docs
 
 export PYTHONUTF8 := 1
-# Snakemake needs a user's name, a home and a cache folder, which an account of a container may lack.
+# Snakemake needs a user name, a home and a cache folder, which an account in a container may lack.
 export USER ?= $(shell id -u)
 export HOME ?= $(CURDIR)/.snakemake
 export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)"; \
@@ -66,7 +66,7 @@ again: environment
 doctor:
 	@$(PYTHON) scripts/doctor.py
 
-# One command a line: .pre-commit-config.yaml has the same, a test keeps them equal.
+# One command per line: .pre-commit-config.yaml has the same commands, and a test compares both.
 lint: environment
 	@echo "== ruff, mypy, import-linter, snakefmt, snakemake: style, types, layers, workflow =="
 	@$(BIN)/ruff check .
@@ -130,8 +130,8 @@ bench: environment
 	@echo "== benchmarks: some three hours for all, on an idle machine =="
 	@PYTHONPATH=scripts $(BIN)/python -m benchmarks $(BENCH)
 
-# .venv/requirements.txt is a copy of what was installed: the same text means nothing to do. An
-# environment whose programs do not start (moved, half made, another Python) is made anew.
+# .venv/requirements.txt is a copy of the installed requirements: if it is up to date, nothing is
+# installed. An environment whose programs do not start (moved, incomplete, another Python) is replaced.
 environment:
 	@works() { $(BIN)/snakefmt --version >/dev/null 2>&1; }; set -o pipefail; \
 	if ! cat $(WANTED) | cmp -s - $(VENV)/requirements.txt || ! works; then \
@@ -146,8 +146,8 @@ environment:
 clean-environment:
 	rm -rf $(VENV) $(CLUSTERS) $(MLFLOW) $(TIMM) $(MLSERVER) $(DOCS)
 
-# uv, where it is installed, gets a Python that fits, and installs. It looks for packages where pip is
-# told to.
+# If uv is installed, uv gets a suitable Python and installs the packages, from the package indexes that
+# pip is configured to use.
 UV := $(shell command -v uv 2>/dev/null)
 ifdef PIP_EXTRA_INDEX_URL
   export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
@@ -158,10 +158,10 @@ ifdef PIP_FIND_LINKS
 endif
 PIP_INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,\
   $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off)
-# Triton's server has Python stubs for these.
+# The Triton server has Python stubs for these versions of Python.
 PYTHON_FITS := $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'
 
-# An environment in a folder, with pip alone.
+# Make an environment in a folder, with only pip installed.
 define make_venv
 { if [ -n "$(UV)" ]; then $(UV) venv --quiet --clear --seed $(1) \
   --python $$($(PYTHON_FITS) 2>/dev/null && echo $(PYTHON) || echo 3.13); \
@@ -175,7 +175,7 @@ define require_python
   echo "Or install uv, by which make gets one: https://docs.astral.sh/uv/" >&2; exit 1; }; }
 endef
 
-# A folder whose environment has the packages of a file alone.
+# Make an environment in a folder, with only the packages of one file.
 define install_alone
 if ! cmp -s $(2) $(1)/requirements.txt; then \
   echo "== Installing $(2) into $(1) ==" && \
@@ -185,7 +185,7 @@ if ! cmp -s $(2) $(1)/requirements.txt; then \
 fi
 endef
 
-# A folder whose environment has .venv and, before it, the packages of some files.
+# Make an environment in a folder, with the packages of some files in front of the packages of .venv.
 define install_over
 if ! cat $(2) | cmp -s - $(1)/requirements.txt; then \
   echo "== Installing $(2) into $(1) ==" && \
@@ -198,14 +198,14 @@ if ! cat $(2) | cmp -s - $(1)/requirements.txt; then \
 fi
 endef
 
-# Held equal to the code by a test, as config/README.md is.
+# A test compares this file with the code, like config/README.md.
 .PHONY: docs/reference/data.md
 docs/reference/data.md: | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.results.dictionary > $@.new
 	mv $@.new $@
 
-# Pins for CPU and CUDA builds of torch alike: no +cpu, and no CUDA packages, which torch's CUDA
-# build pins itself. Run it with Python 3.11.
+# The pins fit CPU and CUDA builds of torch: they have no +cpu and no CUDA packages, since the CUDA build
+# of torch pins these packages itself. Run this target with Python 3.11.
 .PHONY: requirements.txt
 requirements.txt:
 	@$(call require_python)
@@ -221,7 +221,7 @@ requirements.txt:
 	@while read -r pin; do sed -i -E "s/^( *- $${pin%%==*})==.*/\1==$${pin##*==}/" envs/perseus.yaml; \
 	done < $@
 
-# What torchvision says of its networks, where requirements.txt has another torchvision.
+# Update the facts of torchvision about its networks if requirements.txt has another torchvision.
 architectures: | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.models.torchvision_facts > scripts/perseus/study/architectures.csv
 

@@ -1,4 +1,4 @@
-"""Messages after a run: which cells of the study have no result, and what to do."""
+"""Print messages after a run: which cells of the study have no result, and what the user can do."""
 
 from pathlib import Path
 
@@ -8,22 +8,22 @@ from perseus.host.nothing_to_do import NothingToDo
 
 
 def is_of_study():
-    """Whether a job of this run belongs to the study, and not to a comparison."""
+    """Return whether a job of this run belongs to the study, and not to a comparison."""
     return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
 
 
 def has_report():
-    """Whether this run makes the report, and not only its inputs."""
+    """Return whether this run makes the report, and not only its inputs."""
     return any(job.rule.name == "report" for job in workflow.dag.jobs)
 
 
 def logs_of_run():
-    """The folders of the logs of this run's jobs."""
+    """Return the folders with the logs of the jobs of this run."""
     return [*([LOGS] if is_of_study() else []), *(["logs/compare"] if COMPARED else [])]
 
 
 def errors_of_jobs():
-    """Messages of failed jobs, which `host.job` writes beside their logs."""
+    """Return the message files of failed jobs, which `host.job` writes beside the logs."""
     return sorted(path for folder in logs_of_run() for path in Path(folder).rglob("*.error"))
 
 

@@ -1,4 +1,4 @@
-"""Checks before a run: leftovers of earlier runs, this machine, and the user's files."""
+"""Check leftovers of earlier runs, this machine, and the files of the user before a run."""
 
 import atexit
 import sys
@@ -33,7 +33,7 @@ from perseus.serving.failures import ServerError
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.raw_files import RAW
 
-# Not in a dry run, whose output has the details, nor in a workflow with this one as a module.
+# A dry run prints the details itself, and another workflow may use this workflow as a module.
 IS_OWN_RUN = Path(workflow.main_snakefile).parent == HERE and workflow.is_main_process
 if IS_OWN_RUN and not (workflow.output_settings.dryrun or workflow.output_settings.verbose):
     run_output.shorten(logger)
@@ -47,11 +47,11 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
             file=sys.stderr,
         )
 
-# At the very end, below Snakemake's traceback: it calls no hook if it cannot lock a folder.
+# This message is printed at exit, since Snakemake calls no hook if it cannot lock a folder.
 if workflow.is_main_process:
     atexit.register(disk_space.report_if_full, Path.cwd())
 
-# A job ends with its Snakemake, and so does the lock that marks the folder as used.
+# If Snakemake ends, its jobs end, and so does the lock that marks the folder as used.
 starter.announce()
 INTERRUPTION = Interruption()
 logger.addFilter(INTERRUPTION)
@@ -67,9 +67,9 @@ def make_again(paths):
 
 
 def make_truncated_files_again(places):
-    """Return truncated files among these files and in these folders."""
+    """Return the truncated files among these files and in these folders."""
     cut = truncated_files.find(places) if workflow.is_main_process else []
-    # Not the records of files within an output folder: only an earlier version wrote such records.
+    # Ignore the records of files inside an output folder, which only earlier versions wrote.
     of_cut_records = [
         path
         for path in (truncated_files.with_truncated_record(Path.cwd(), places) if IS_ALONE else [])
@@ -86,9 +86,12 @@ def make_truncated_files_again(places):
 
 
 def make_again_what_is_lost():
-    """Return folders of raw results without one of their files, folders that no job has made, and
-    lists of cells of which one is missing: only a new list makes Snakemake measure that cell again.
-    A running or interrupted job has marked its folder, which is left out."""
+    """Return the outputs that lost a file, so that Snakemake must make them again.
+
+    The outputs are folders of raw results without one of their files, folders that no job made, and
+    lists with a missing cell: only a new list makes Snakemake measure this cell again. A running or
+    interrupted job marks its folder; the function leaves out a marked folder.
+    """
     marked = folder_outputs.unfinished(Path.cwd())
     raw, repositories = (
         [folder for folder in folders if folder not in marked]
@@ -127,7 +130,8 @@ def require_cacheable(names):
     """Stop if Snakemake's cache is enabled for rules without `cache:`.
 
     The outputs of these rules depend on the host, but Snakemake hashes only the inputs: it would
-    reuse measurements of another host. Rules of a workflow with this one as a module are not checked.
+    reuse measurements of another host. If another workflow uses this workflow as a module, the
+    function does not check the rules of the other workflow.
     """
     own = [rule for rule in workflow.rules if Path(rule.snakefile).is_relative_to(HERE)]
     measured = {rule.name for rule in own if not rule.cache.output}
@@ -156,12 +160,12 @@ async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
     await fetch(cache, job)
 
 
-# Nothing is removed from the cache: the new output replaces the truncated one.
+# The new output replaces a truncated file in the cache, so nothing must be removed.
 OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 
 def require_machine(jobs):
-    """Stop if jobs of this machine need cores, GPUs or a folder that it lacks."""
+    """Stop if jobs on this machine need cores, GPUs or a folder that the machine lacks."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
     for server in {STUDY.cells[cell].scenario.server for cell in cells}:
         try:
@@ -202,7 +206,7 @@ def require_track(jobs):
 
 
 def alone_cells():
-    """Yield the cells that search the peak of one tenant alone."""
+    """Yield the cells that search a dedicated peak."""
     for cell in CELLS:
         if cell.run.kind == "peak" and len(cell.scenario.tenants) == 1:
             tenant, server = cell.scenario.tenants[0].name, cell.scenario.server.name
@@ -213,7 +217,7 @@ MAX_GRIDS_LISTED = 6
 
 
 def print_cells_to_measure(jobs):
-    """Print how many cells these jobs measure, and the duration of their load."""
+    """Print the number of cells that these jobs measure, and the duration of their load."""
     cells = [job.wildcards.cell for job in jobs if job.rule.name == "measure"]
     if not cells:
         print(f"Study {STUDY.name!r}: all {len(CELLS)} cells are measured.")

@@ -1,14 +1,13 @@
-"""Ceiling: the highest rate that the client can send on this host.
+"""Measure the client ceiling: the highest rate that the client can send on schedule on this host.
 
-inputs:   the shapes of the requests, from the export of the models, the trace of arrivals, if they
-          come from one
+inputs:   the shapes of the requests (from the exports of models), the trace of arrivals (if any)
 outputs:  results/<study>/ceilings/<server>.json
-steps:    serve a model that answers at once, raise the load until the client gives out
+steps:    serve a model that does no work, raise the load until the client sends late
 """
 
 
 rule ceiling:
-    """The client's ceiling beside one server. No other job runs meanwhile."""
+    """Measure the client ceiling beside one server. No other job runs at the same time."""
     input:
         checks=lambda w: files.checks(STUDY, w.server),
         trace=files.trace(STUDY),

@@ -1,4 +1,4 @@
-"""The study, read once from the configuration, and the common values of all rules."""
+"""Read the study once from the configuration, and define the common values of all rules."""
 
 import gc
 import os
@@ -10,18 +10,18 @@ from pathlib import Path
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
 
-# Code, defaults and prices lie here, also for a workflow elsewhere that uses this one as a module;
-# results, and files that the configuration names, in the working directory.
+# Code, defaults and prices are in the folder of this workflow, even if another workflow uses this
+# workflow as a module. Results and configured files are in the working directory.
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
-# Jobs, and what they start, read and write text as UTF-8 whatever the locale.
+# Jobs and their child processes read and write text as UTF-8, independent of the locale.
 os.environ.update(PYTHONUTF8="1")
 
-# In a log file, lines of the workflow and of its jobs are in the order of time.
+# Without buffers, the lines of the workflow and of its jobs are in the order of time in a log file.
 sys.stdout.reconfigure(line_buffering=True)
 
-# Snakemake and torch ask for the name of the user, which a user id of a container may lack.
+# Snakemake and torch need the name of the user, which a user id in a container may lack.
 os.environ.setdefault("USER", str(os.getuid()))
 
 from perseus.host import cores, snakemake_cache
@@ -34,13 +34,13 @@ from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
-# Snakemake calls these functions again for each job, a fifth of the time of a large plan.
+# Snakemake calls these functions again for each job; a cache saves 1/5 of the time of a large plan.
 snakemake_cache.cache_functions(sys.modules)
 
-# The jobs of a plan remain: garbage collection would take an eighth of the time of a large plan.
+# All jobs of a plan stay in memory: garbage collection would waste 1/8 of the time of a large plan.
 gc.set_threshold(100_000)
 
-# The compared results are no part of a study: its jobs do not depend on them.
+# The compared results are no part of the study, so no job of the study depends on them.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
 DEFAULTS = HERE / "config" / "config.yaml"
@@ -48,7 +48,7 @@ CONFIGURATION = config_files.merged(
     load_configfile(str(DEFAULTS)), {key: config[key] for key in config if key not in ASKED}
 )
 
-# If jobs have nodes of their own, or this is a job on a node, servers may use the node's cores.
+# If each job has its own node, or if this is a job on a node, servers may use the whole node.
 IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
 
 try:
@@ -81,10 +81,10 @@ FIGURE_FILES = expand(
 TRACK_TASK = planning.track_task(STUDY)
 TRACKED = [f"{RESULTS}/tracked.json"] if TRACK_TASK else []
 
-# An export is the same wherever it is made, and may come from a cache (--cache).
+# An export is the same on every machine, so it may come from a cache (--cache).
 IS_CACHED = workflow.enable_cache
 
-# A user's own `--resources local_server=2` wins.
+# The option `--resources local_server=2` of the user takes precedence.
 for slot in slots.slots(STUDY):
     if slot not in workflow.global_resources:
         workflow.register_resource(slot, 1)
@@ -97,7 +97,7 @@ def of_cells(value):
     return values.pop() if len(values) == 1 else lambda w: value(STUDY.cells[w.cell])
 
 
-# A measurement takes the slot of its server's host.
+# A measurement takes the slot of the host of its server.
 SLOTS = {
     slot: of_cells(lambda cell, slot=slot: int(slots.slot(cell) == slot))
     for slot in slots.slots(STUDY)

@@ -1,14 +1,14 @@
-"""Compare: two results on one axis, and a gate for continuous integration.
+"""Compare the results of two studies, for a reader or as a gate in continuous integration.
 
-inputs:   none that is made here: two folders or archives of results, anywhere, which nothing measures
+inputs:   two folders or archives of results; no rule of this workflow makes them
 outputs:  results/compare/<base>-<new>/{comparison.{html,parquet,csv,svg,png},summary.md}
-steps:    read both, pair what both measured, judge each difference against the noise of the host
+steps:    read both results, pair equal quantities, compare each difference with the host noise
 
 snakemake compare --config base=results/default new=default.tar.gz [out=folder]
 """
 
-# The compared results are no inputs of the rule, since Snakemake would find rules that make them.
-# The task has digests of the files instead.
+# The compared results are no inputs of the rule, since Snakemake would search rules that make them.
+# The task contains digests of the files instead.
 COMPARED = None
 if ASKED:
     from perseus.results.compare.asked import CompareError, compare_task
@@ -24,7 +24,7 @@ MISSING = "name what to compare: --config base=results/default new=default.tar.g
 
 
 rule compare:
-    """The differences between two results: better, worse, or not shown by the data."""
+    """Compare two results: each value is better, worse, or not different within the noise."""
     input:
         [] if COMPARED else MISSING,
     output:
@@ -53,7 +53,7 @@ if COMPARED:
 
 
 rule compare_gate:
-    """The same; the run fails if a value got worse. The outputs remain."""
+    """Compare two results, and fail if a value got worse. The outputs remain."""
     input:
         table=rules.compare.output.table,
         summary=rules.compare.output.summary,

@@ -1,18 +1,17 @@
-"""Export: a network of torchvision or timm -> ONNX, checked against torch; or a user's ONNX file.
+"""Export a network of torchvision or timm to ONNX and compare it with torch, or check an ONNX file.
 
-inputs:   a state_dict file, if the model's weights are one, or the ONNX file, with the files that
-          its weights are in; its images, if any
-outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}, where a server needs
-          it also model.fp16.onnx, model.int8.onnx or model.pt2, and where pictures are sent
+inputs:   a state_dict file or an ONNX file with its weights (if configured), images (if configured)
+outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}; if a server needs
+          them, also model.fp16.onnx, model.int8.onnx or model.pt2; if clients send images, also
           pictures.npz
-steps:    build the network, export it, run it under ONNX Runtime, compare, keep the comparison
+steps:    build the network, export it, run it under ONNX Runtime, compare the responses with torch
 """
 
 from perseus.models.external_data import external_files
 
 
 rule export:
-    """A model as ONNX, torch's answers, and the relative error of ONNX Runtime."""
+    """Write a model as ONNX, the responses of torch, and the relative error of ONNX Runtime."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
@@ -41,8 +40,8 @@ rule export:
 
 
 rule export_network:
-    """A network of timm, a detector or a segmenter as ONNX, torch's answers, and the relative error
-    of ONNX Runtime."""
+    """Write a network of timm, a detector or a segmenter as ONNX, the responses of torch, and the
+    relative error of ONNX Runtime."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         inputs=lambda w: files.samples(STUDY, w.model),
@@ -72,7 +71,7 @@ rule export_network:
 
 
 rule own_onnx:
-    """A user's ONNX file in the form of exported ones, its answers, and the copy's error."""
+    """Prepare an ONNX file of the user, with its responses and the error of the prepared file."""
     input:
         model=lambda w: STUDY.models[w.model].onnx,
         data=lambda w: external_files(Path(STUDY.models[w.model].onnx)),
@@ -103,8 +102,11 @@ rule own_onnx:
 
 
 rule convert:
-    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch. If the
-    conversion fails, the file has the reason, which ends settings of a grid, not the run."""
+    """Convert an exported ONNX file to fp16 or int8, and compare it with torch.
+
+    Inputs and outputs stay fp32. If the conversion fails, the file contains the reason; a grid then
+    skips the setting, and the run continues.
+    """
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",
@@ -130,7 +132,7 @@ rule convert:
 
 
 rule export_program:
-    """A model as a program of torch.export, for runtime pytorch, compared with torch itself."""
+    """Write a model as a program of torch.export for runtime pytorch, and compare it with torch."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
@@ -156,7 +158,7 @@ rule export_program:
 
 
 rule pictures:
-    """Images as files, the preprocessing of a model, and torch's answers."""
+    """Write images as files, the preprocessing of a model, and the responses of torch."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],

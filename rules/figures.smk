@@ -1,13 +1,13 @@
-"""Figures: one job each.
+"""Draw the figures; each figure is one job.
 
 inputs:   the tables and the raw results
 outputs:  results/<study>/figures/<figure>.{svg,png,csv}
-steps:    read, draw, write
+steps:    read the data, draw the figure, write its files
 """
 
 
 rule figure:
-    """One figure, as SVG for print and PNG for the screen, and its data as CSV."""
+    """Draw one figure as SVG for print and PNG for the screen, and write its data as CSV."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         measured=lambda w: measured_of_figure(w.figure),

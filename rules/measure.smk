@@ -1,22 +1,22 @@
-"""Measure: one cell on a server of its own.
+"""Measure the cells; each cell has a server of its own.
 
-inputs:   the scenario's repository, in which torch's answers are, records of the dedicated peaks of
-          its tenants and of the cells that decide on its mix or predict it, of exports where they
-          predict it by the memory that models touch, the trace of arrivals, if the experiment's come
-          from one, files that the experiment reads, the container's image, if it is a file
-outputs:  results/<study>/raw/<cell>/, with {requests,windows,monitor}.parquet, record.json, server.log;
-          of dedicated peaks with repeats results/<study>/repeats/<scenario>.<load line>.json; of all
-          cells of one kind of experiment results/<study>/measured/<kind>.json
-steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton
+inputs:   the Triton repository of the scenario with the responses of torch; records of dedicated
+          peaks, of earlier cells and of exports (if the mix depends on them); the trace of
+          arrivals, files of the experiment, and the image file of the container (if configured)
+outputs:  results/<study>/raw/<cell>/ with {requests,windows,monitor}.parquet, record.json and
+          server.log;
+          for dedicated peaks with repeats, results/<study>/repeats/<scenario>.<load line>.json;
+          for each kind of experiment, results/<study>/measured/<kind>.json
+steps:    start Triton, check its responses, run the experiment, sample the host, stop Triton
 """
 
 
 rule measure:
-    """One cell. Nothing else runs beside a server on this host; a remote one leaves cores free."""
+    """Measure one cell. While a server on this host is measured, no other job runs."""
     input:
         unpack(lambda w: files.cell_inputs(STUDY, STUDY.cells[w.cell])),
     output:
-        # One output: Snakemake's work for each file is most of the planning of a large study.
+        # One folder as the only output: each output file would slow down the plan of a large study.
         directory(f"{RESULTS}/raw/{{cell}}"),
     log:
         f"{LOGS}/measure/{{cell}}.log",
@@ -39,7 +39,7 @@ rule measure:
 
 
 rule repeats:
-    """The records of all repeats of a dedicated peak, in one file: an input of shared cells."""
+    """Write the records of all repeats of a dedicated peak into one file, for shared cells."""
     input:
         lambda w: files.raw(STUDY, STUDY.repeats_of(w.repeated)),
     output:
@@ -58,8 +58,11 @@ rule repeats:
 
 
 rule measured:
-    """The list of measured cells of one kind, with hashes of their records. Outputs that depend on
-    all cells have these lists as inputs, for the same reason."""
+    """Write the list of measured cells of one kind, with the hashes of their records.
+
+    Outputs that depend on all cells have these lists as inputs, which makes the plan of a large
+    study faster.
+    """
     input:
         lambda w: files.raw_of_kind(STUDY, w.kind),
     output:

@@ -1,13 +1,13 @@
-"""Pack: all results of a study in one archive, for another machine to look at and to compare with.
+"""Pack the results of a study into one archive, for a comparison on another machine.
 
-inputs:   report, tables, figures, records, windows, ceilings, what was said of each exported model
+inputs:   report, tables, figures, records, windows, ceilings, records of exports
 outputs:  results/<study>.tar.gz
-steps:    pack; requests, samples of the monitor and logs of servers stay here
+steps:    pack all inputs; requests, samples of the monitor and logs of servers are left out
 """
 
 
 rule pack:
-    """One archive, which is the same for the same results."""
+    """Pack the results into one archive; equal results give equal archives."""
     input:
         f"{RESULTS}/report.html",
         TABLE_FILES,

@@ -1,13 +1,13 @@
-"""Predictions: sharing ratios of mixes, predicted from measurements of each tenant alone.
+"""Predict the sharing ratios of mixes from measurements of each tenant alone.
 
-inputs:   the raw results of all cells that searched, the records of exports
+inputs:   the raw results of all searches, the records of exports
 outputs:  results/<study>/tables/{predictions,prediction_errors}.{parquet,csv}
-steps:    simulate each mix, measured or not; find how far each way to predict is off; no price enters
+steps:    simulate each mix, estimate the error of each prediction model; prices have no effect
 """
 
 
 rule predictions:
-    """The tables of predictions, which do not depend on prices."""
+    """Make the tables of predictions, which do not depend on prices."""
     input:
         measured=files.measured(STUDY, "peak"),
         checks=files.all_checks(STUDY),

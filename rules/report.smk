@@ -1,13 +1,13 @@
-"""Report: one page that answers the question first.
+"""Write the report: one page that begins with the answer.
 
-inputs:   tables, that they were checked, figures, the raw results of all cells
+inputs:   tables, the result of their check, figures, the raw results of all cells
 outputs:  results/<study>/report.html
-steps:    state the conclusions with their uncertainty, then the evidence, the host and the method
+steps:    write the conclusions with their uncertainty, then the evidence, the host and the method
 """
 
 
 rule report:
-    """One HTML file with all figures inside, so that it can be sent by mail."""
+    """Write one HTML file that contains all figures, so that the file can be sent by mail."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         checked=files.checked_tables(STUDY),

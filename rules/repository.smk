@@ -1,16 +1,16 @@
-"""Repository: the Triton model repository of each scenario, with what its models are to answer.
+"""Write the Triton model repository of each scenario, with the expected responses of its models.
 
-inputs:   for each tenant that is brought to the server its exported model, or TensorRT's plan of it,
-          the record of the export, and torch's answers: to images, or to pictures where it gets some
-outputs:  model_repository/<study>/<scenario>/: <tenant>/{config.pbtxt,1/model.*}, for a tenant that
-          gets pictures the same in <tenant>.preprocess and <tenant>.network, of which it is the
-          ensemble; and <tenant>.reference.npz, which Triton does not look at
-steps:    write each configuration as Triton's protobuf message, copy model and answers
+inputs:   for each deployed tenant: the exported model or its TensorRT plan, the record of the
+          export, and the responses of torch
+outputs:  model_repository/<study>/<scenario>/: <tenant>/{config.pbtxt,1/model.*}; for a tenant that
+          gets image files, also <tenant>.preprocess and <tenant>.network (<tenant> is then the
+          ensemble of both); and <tenant>.reference.npz, which Triton ignores
+steps:    write each configuration as a protobuf message of Triton, copy models and responses
 """
 
 
 rule repository:
-    """All models of a scenario's server. Snakemake empties the folder before it makes it again."""
+    """Write all models of a scenario. Snakemake empties the folder before a new run."""
     input:
         unpack(lambda w: files.repository_inputs(STUDY, STUDY.scenarios[w.scenario])),
     output:

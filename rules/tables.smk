@@ -1,14 +1,14 @@
-"""Tables: all cells, with prices.
+"""Make the tables of a study from all cells and prices.
 
-inputs:   the raw results of all cells, the client's ceilings, of surveyed models what the export found
+inputs:   the raw results of all cells, the client ceilings, the exports of models in a catalogue
 outputs:  results/<study>/tables/<table>.{parquet,csv}, checked.json
-steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings;
-          then check what must hold of each table and between them
+steps:    compute peaks with intervals over repeats, tenants at the certified rate, costs, savings;
+          then check the rules of each table and between tables
 """
 
 
 rule tables:
-    """The tables of the study, with prices."""
+    """Make the tables of the study, including costs."""
     input:
         measured=files.measured(STUDY),
         ceilings=files.ceilings(STUDY),
@@ -33,7 +33,7 @@ rule tables:
 
 
 rule check_tables:
-    """The check of the tables against their rules, which the report requires."""
+    """Check the tables against their rules; the report requires this check."""
     input:
         TABLE_FILES,
     output:

@@ -1,13 +1,13 @@
-"""TensorRT: plans, built on the machine that serves them.
+"""Build TensorRT plans on the machine that serves them.
 
-inputs:   a model as ONNX, in the precision that it is served in
+inputs:   a model as ONNX, in the served precision
 outputs:  results/<study>/plans/<server>/<tenant>/{model.plan,plan.json}
-steps:    build with trtexec for the tenant's batch sizes, record version, GPU, driver and hashes
+steps:    build with trtexec for the batch sizes of the tenant, record versions, GPU and hashes
 """
 
 
 rule tensorrt:
-    """The plan of one tenant. It uses the GPU, so no measurement runs meanwhile."""
+    """Build the plan of one tenant. The job uses the GPU, so no measurement runs meanwhile."""
     input:
         model=lambda w: files.onnx(STUDY, f"{w.server}.{w.tenant}", w.tenant),
         check=lambda w: files.check(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),

@@ -1,4 +1,4 @@
-"""Track: the results in an MLflow tracking store, for studies with `track: {mlflow: URI}`.
+"""Log the results to an MLflow tracking store, for studies with `track: {mlflow: URI}`.
 
 inputs:   report, tables, figures
 outputs:  results/<study>/tracked.json, with the ids of the run
@@ -7,7 +7,7 @@ steps:    log configuration, peaks, sharing ratios, costs, fleets and files as o
 
 
 rule track:
-    """One run of the experiment with the study's name."""
+    """Log one run of the MLflow experiment with the name of the study."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         artifacts=[

@@ -1,4 +1,4 @@
-"""Measure cells with a temporary failure again, and cells that depend on them: make again.
+"""Measure cells with a temporary failure again, and all cells that depend on them (make again).
 
 python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 """

@@ -1,4 +1,4 @@
-"""Find the client's ceiling beside one server."""
+"""Measure the client ceiling beside one server: the highest rate with requests sent on schedule."""
 
 from pathlib import Path
 

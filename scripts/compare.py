@@ -1,4 +1,4 @@
-"""Compare two results."""
+"""Compare the results of two studies."""
 
 import sys
 from pathlib import Path

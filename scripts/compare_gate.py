@@ -1,4 +1,4 @@
-"""Fail if a value of a comparison got worse."""
+"""Fail if a value in a comparison of two studies got worse."""
 
 from pathlib import Path
 

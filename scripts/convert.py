@@ -1,4 +1,4 @@
-"""Convert an exported CNN to another precision and measure the change of its answers."""
+"""Convert an exported CNN to another precision, and measure the change of its responses."""
 
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,9 @@
-"""Check this machine before the installation: what Perseus needs, and how to get it.
+"""Check whether this machine has everything that Perseus needs, before the installation.
 
 python3 scripts/doctor.py
 
-One line for each thing. The exit code is 1 if something is missing. It needs no package.
+The script prints one line for each requirement, and how to get what is missing. The exit code is 1
+if something is missing. The script needs no package.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST, NEWEST = (3, 11), (3, 13)
-"""Versions of Python for which Triton's server has a stub and all packages have wheels."""
+"""Versions of Python for which the Triton server has a stub and all packages have wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
-"""Minimum for the default study."""
+"""Memory and disk space in GiB that the default study needs at least."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check, and how to get what is missing, or a warning."""
+    """Result of one check, with a way to get what is missing, or with a warning."""
 
     name: str
     found: str
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def look() -> Iterator[Finding]:
-    """Yield all findings about this machine."""
+    """Yield the results of all checks of this machine."""
     yield python(sys.version_info[:2], bool(shutil.which("uv")))
     yield libpython(_library_folders())
     yield virtual_environments()
@@ -69,7 +70,7 @@ def python(version: tuple[int, int], has_uv: bool) -> Finding:
 
 
 def libpython(folders: list[Path]) -> Finding:
-    """Triton runs Python backends in a program that loads Python as a library."""
+    """Check the shared library of Python, which Triton loads to run Python backends."""
     name = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
     for folder in folders:
         if (folder / name).exists():
@@ -95,7 +96,7 @@ def cores(count: int, hyper_threads: str | None) -> Finding:
 
 
 def enough(name: str, gib: float, least_gib: float, advice: str) -> Finding:
-    """Return the finding on an amount in GiB."""
+    """Return the result of the check of an amount in GiB."""
     shown = f"{gib:.1f} GiB free"
     if gib >= least_gib:
         return Finding(name, shown)

@@ -1,4 +1,4 @@
-"""Export one CNN to ONNX and prove that it computes the same."""
+"""Export one CNN to ONNX, and check that the ONNX file computes the same."""
 
 from functools import partial
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Export a network of timm, or a detector or segmenter of torchvision, and prove that it computes
-the same."""
+"""Export a network of timm, or a detection or segmentation network of torchvision, and check that
+the ONNX file computes the same."""
 
 from pathlib import Path
 

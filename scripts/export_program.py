@@ -1,4 +1,4 @@
-"""Export one CNN as a program of torch.export and prove that it computes the same."""
+"""Export one CNN as a program of torch.export, and check that the program computes the same."""
 
 from pathlib import Path
 

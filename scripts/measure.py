@@ -15,12 +15,12 @@ task = MeasureTask.model_validate(snakemake.params.task)
 
 
 def files(what: str) -> list[Path]:
-    """Return the files of that input; none if the cell does not have it."""
+    """Return the files of an input of the job; empty if the cell does not have this input."""
     return [Path(path) for path in snakemake.input.get(what, [])]
 
 
 def records(what: str) -> list[Path]:
-    """Return the records of cells, or of all repeats of cells."""
+    """Return the records in an input of the job: of cells, or of all repeats of cells."""
     return [arrived(path / RECORD) if path.is_dir() else path for path in files(what)]
 
 

@@ -1,4 +1,4 @@
-"""List the cells of one kind that were measured."""
+"""Write the list of measured cells of one kind of experiment."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Prepare a user's own ONNX file and check that its answers stay the same."""
+"""Prepare an ONNX file of the user for serving, and check that its responses stay the same."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Compute the answers of one CNN to images, for tenants whose requests are image files."""
+"""Compute the responses of one CNN to images, for tenants whose requests are image files."""
 
 from pathlib import Path
 

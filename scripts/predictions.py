@@ -1,4 +1,4 @@
-"""Predict sharing ratios of a study's tenants, as tables in Parquet and CSV."""
+"""Predict the sharing ratios of a study, and write them as tables in Parquet and CSV."""
 
 from pathlib import Path
 
