@@ -137,8 +137,8 @@ def require_cacheable(names):
     measured = {rule.name for rule in own if not rule.cache.output}
     if refused := [name for name in names if name in measured]:
         raise WorkflowError(
-            f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
-            " no cache; exports do: --cache alone"
+            f"--cache {' '.join(refused)}: measurements depend on the host and the time, so they cannot"
+            " come from a cache. Only exports can: use --cache alone"
         )
 
 

@@ -34,7 +34,8 @@ def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocke
         "2 of 3 cells have no answer:",
         "  cpu1.resnet18.peak.r1: unsteady: it changed its speed",
         "  cpu1.shared.mix-3-1.r1: blocked: not found: cpu1.resnet18.peak.r1 (unsteady)",
-        "Measure these again, and what depends on them: make again, or your command with",
+        "To measure these again, and all cells that depend on them, run: make again, or your"
+        " command with",
         "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1",
     ]
 
@@ -72,8 +73,9 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
     assert last == [
         "1 of 3 cells have no answer:",
         "  cpu1.resnet18.peak.r1: failed: its file cannot be read",
-        "The client's ceiling beside cpu1 was disturbed: so much else",
-        "Measure these again, and what depends on them: make again, or your command with",
+        "The measurement of the client ceiling beside cpu1 was disturbed: so much else",
+        "To measure these again, and all cells that depend on them, run: make again, or your"
+        " command with",
         "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1 results/edits/ceilings/cpu1.json",
     ]
     edited.script("scripts/again.py", "--cores", "2")
@@ -90,7 +92,7 @@ def test_what_to_do_names_the_file_that_configures_the_study(edited):
         (["--config", "study=edits"], "your command with"),
     ):
         output = edited.run("--cores", "2", "all", *asked)
-        assert f"and what depends on them: {what}\n" in output
+        assert f"and all cells that depend on them, run: {what}\n" in output
 
 
 def test_another_study_and_one_with_a_mistake(edited):

@@ -75,7 +75,7 @@ def test_models_of_libraries_are_refused_in_one_sentence_each(empty, tmp_path):
         " torchvision (did you mean 'deeplabv3_resnet50'?)",
         "models[3].architecture: 'keras/resnet18' is of no known library (timm/NAME or",
         "models[4].weights: torchvision/fcn_resnet50 has no weights 'COCO_V1'",
-        "models[4].request: is for classification models of torchvision, whose normalisation is",
+        "models[4].request: applies to classification models of torchvision only, whose",
         "models[4].shape: applies to models with onnx: or served_model: only",
         "scenarios[0].tenants[0].preprocessing: 'a' is of timm/resnet18.a1_in1k, and Perseus knows",
     ):

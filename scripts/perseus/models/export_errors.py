@@ -59,4 +59,4 @@ def export_error(path: Path) -> str:
 def require_model(path: Path) -> None:
     """Raise NoModelError if the file holds an export error; the message says how to try again."""
     if reason := export_error(path):
-        raise NoModelError(f"{reason} (to have it tried again, remove {path})")
+        raise NoModelError(f"{reason} (to try the export again, remove {path})")

@@ -46,7 +46,7 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
     for location in _locations(model):
         if problem := _problem(location, source.parent):
             todo = (
-                "copy that file there, too"
+                "copy this file into the folder, too"
                 if problem == MISSING
                 else "put them into a file beside it, with onnx.save(model, path,"
                 " save_as_external_data=True)"
@@ -55,8 +55,8 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
         size_bytes += (source.parent / location).stat().st_size
     if size_bytes > MAX_BYTES:
         raise ExportError(
-            f"{source} has {size_bytes / 1e9:.1f} GB with the weights in other files, and at most"
-            f" {MAX_BYTES / 1e9:.1f} GB can be served"
+            f"{source} has {size_bytes / 1e9:.1f} GB including the weights in other files, but"
+            f" Perseus can serve at most {MAX_BYTES / 1e9:.1f} GB"
         )
 
 

@@ -110,7 +110,8 @@ def _named(answer: Any) -> dict[str, torch.Tensor]:
     named = answer if isinstance(answer, dict) else {"output": answer}
     if not all(isinstance(each, torch.Tensor) for each in named.values()):
         raise ExportError(
-            "it answers with more than tensors: export it yourself, and give the file as onnx:"
+            "the network returns more than tensors. Export the network yourself, and set onnx: to"
+            " the file"
         )
     return dict(named)
 

@@ -181,9 +181,10 @@ def check_onnx(
     record = compared(onnx_path, reference, what, tolerance)
     if not record["relative_error"] <= tolerance:
         raise ExportError(
-            f"{what} as exported differs from the original by {record['relative_error']:.3g} of"
-            f" what its answers differ by, more than {tolerance:g}. The export is wrong (try other"
-            " versions of torch and onnx), or the images are too much alike."
+            f"{what} as exported differs from the original by {record['relative_error']:.3g} of the"
+            f" difference between responses to different images, more than {tolerance:g}. The"
+            " export is wrong (try other versions of torch and onnx), or the images are too"
+            " similar."
         )
     return record
 
@@ -229,9 +230,9 @@ def require_signal(expected: Array, what: str) -> float:
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
         raise ExportError(
-            f"{what} gives nearly the same answer for every image (signal {scale:.3g}, largest "
-            f"output {level:.3g}): no check could notice a wrong answer. "
-            "Use other weights or images."
+            f"{what} gives nearly the same response to every image (signal {scale:.3g}, largest"
+            f" output {level:.3g}): no check could detect a wrong response. Use other weights or"
+            " images."
         )
     return scale
 

@@ -70,7 +70,10 @@ def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]
     counts = {name: len(found[name]) for name in names if name in found and found[name].ndim}
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
-        yield f"inputs: {path} has {sizes}: the first size of each array is that of the examples"
+        yield (
+            f"inputs: {path} has {sizes}: the first size of each array must be the number of"
+            " examples"
+        )
 
 
 def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[str]:

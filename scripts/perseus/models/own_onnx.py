@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import onnx
 
 FIXED_BATCH: Final = (
-    "onnxruntime cannot run it with another batch than {size}. A PyTorch network takes batches if"
-    ' it is exported with dynamic_shapes=({{0: "batch"}},)'
+    "onnxruntime cannot run the model with a batch size other than {size}. A PyTorch network takes"
+    ' batches if it is exported with dynamic_shapes=({{0: "batch"}},)'
 )
 
 Examples = Mapping[str, Tensor]
@@ -87,7 +87,9 @@ def take_onnx(
         except ExportError as error:
             fixed = isinstance(error, OnnxRuntimeError)
             why = FIXED_BATCH.format(size=size) if fixed else str(error)
-            notes.insert(0, f"{what} is served without batches, one example a request: {why}")
+            notes.insert(
+                0, f"{what} is served without batches, with one example per request: {why}"
+            )
             tensors, check = _write(model, whole_inputs, reference, onnx_file, what)
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
@@ -132,7 +134,7 @@ def read_onnx(source: Path) -> onnx.ModelProto:
         # The format is stated: otherwise onnx derives the format from the name of the file.
         model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
     except DecodeError as error:
-        raise ExportError(f"{source} is not an ONNX file, or not a whole one") from error
+        raise ExportError(f"{source} is not an ONNX file, or is truncated") from error
     except OSError as error:
         raise ExportError(f"{source} cannot be read: {error.strerror}") from error
     if not model.graph.node:
@@ -216,8 +218,9 @@ def _reference(
         if task.examples.inputs or task.examples.images:
             raise
         raise ExportError(
-            f"{refusal}. It was sent seeded noise: if it takes certain values only, send your own"
-            " examples (inputs: file.npz) or values of a range (values: {low, high})"
+            f"{refusal}. The requests contain seeded noise: if the model takes certain values only,"
+            " use your own examples (inputs: file.npz) or a range of values"
+            " (values: {low, high})"
         ) from refusal
     found = Reference(given, answers, has_batches=False, precision=precision)
     for name in found.outputs:
@@ -227,7 +230,7 @@ def _reference(
         if not numbers[0].ndim:
             raise ExportError(
                 f"{what}: its output {name!r} is one number without dimensions, and the file"
-                " declares no shape of it: declare it"
+                " declares no shape for it. Declare the shape of the output"
             )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
@@ -237,22 +240,25 @@ def _reference(
         return found
     if task.deterministic:
         raise ExportError(
-            f"{what} answers otherwise when it is asked the same again, by {error:.2g} of what"
-            " its answers differ by (is a dropout left on?): write deterministic: false to measure"
-            " it all the same"
+            f"{what}: the response to the same request changes, by {error:.2g} of the difference"
+            " between responses to different requests. Is a dropout still active? To measure the"
+            " model nevertheless, set deterministic: false"
         )
     return replace(found, is_deterministic=False)
 
 
 def _notes(reference: Reference, what: str) -> Iterator[str]:
     if not reference.is_deterministic:
-        yield f"{what} answers otherwise from call to call: no check can notice a wrong answer"
+        yield (
+            f"{what}: the response to the same request changes from call to call, so no check can"
+            " detect a wrong response"
+        )
     for name in reference.outputs:
         answers = reference.all_answers(name)
         if all(np.array_equal(each, answers[0]) for each in answers):
             yield (
-                f"{what}: its output {name!r} is the same for all that is sent, so that no check"
-                " can notice a wrong one"
+                f"{what}: its output {name!r} is the same for all requests, so no check can detect"
+                " a wrong output"
             )
 
 
@@ -263,7 +269,7 @@ def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
     Raises ExportError if the responses are not rows of a batch.
     """
     if size is None:
-        raise ExportError("its inputs have no first size in common")
+        raise ExportError("its inputs have different first sizes")
     for name in alone.outputs:
         answers = alone.all_answers(name)
         if any(each.shape[:1] != (size,) for each in answers):
@@ -309,7 +315,7 @@ def _write(
     check = compared(path, reference, what, TOLERANCES[reference.precision])
     if not check["relative_error"] <= check["tolerance"]:
         raise ExportError(
-            "its answers are not those to one example after the other (relative error"
+            "the responses to a batch differ from the responses to single examples (relative error"
             f" {check['relative_error']:.2g}, allowed {check['tolerance']:g})"
         )
     return ModelTensors(tuple(inputs), tuple(outputs), reference.has_batches), check

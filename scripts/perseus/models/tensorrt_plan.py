@@ -172,13 +172,13 @@ def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tu
     match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if match is None:
         raise TensorRtError(
-            f"{program} does not say its version; the end of {log_path}:\n{last_lines(log_path)}"
+            f"{program} does not state its version; the end of {log_path}:\n{last_lines(log_path)}"
         )
     version = parse_version(int(match[1]))
     if version < OLDEST:
         raise TensorRtError(
-            f"{program} is of TensorRT {'.'.join(map(str, version))}: plans need"
-            f" {OLDEST[0]} or later, in which a network says its own precision"
+            f"{program} is of TensorRT {'.'.join(map(str, version))}: plans need {OLDEST[0]} or"
+            " later, which takes the precision from the network"
         )
     return version
 

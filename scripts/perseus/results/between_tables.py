@@ -39,7 +39,10 @@ class Equation:
         for i in np.flatnonzero(~same):
             name = self.stated.index[int(i)]
             of = ", ".join(map(str, name if isinstance(name, tuple) else (name,)))
-            yield f"{self.what} ({of}): {stated[i]:.7g} is stated, {derived[i]:.7g} follows"
+            yield (
+                f"{self.what} ({of}): {stated[i]:.7g} is stated, {derived[i]:.7g} follows from"
+                " other tables"
+            )
 
 
 def equations(tables: Tables, images: Images) -> Iterator[Equation]:
@@ -58,7 +61,7 @@ def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
         ("estimate_rps", estimate_rps(tables, {})),
     ):
         yield Equation(
-            f"peaks: {name} is the sum of its tenants'", peaks[name], derived.reindex(peaks.index)
+            f"peaks: {name} is the sum over its tenants", peaks[name], derived.reindex(peaks.index)
         )
 
 
@@ -99,7 +102,7 @@ def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
     shares = tenants.assign(share=of_peaks.where(tenants["rate_rps"] != 0, 0.0))
     cells = _total(shares.groupby([*LINE, "cell"], sort=False)["share"])
     yield Equation(
-        "peaks: certified_sharing_ratio is the sum of its tenants' shares",
+        "peaks: certified_sharing_ratio is the sum of the shares of its tenants",
         peaks["certified_sharing_ratio"],
         _lowest(cells.groupby(level=LINE, sort=False)).reindex(peaks.index),
     )
@@ -110,7 +113,9 @@ def ratios_are_those_of_the_peaks(tables: Tables) -> Iterator[Equation]:
     for table in ("savings", "background"):
         mine = tables[table].set_index(LINE)["sharing_ratio"]
         yield Equation(
-            f"{table}: sharing_ratio is that of the peaks", mine, ratios.reindex(mine.index)
+            f"{table}: sharing_ratio equals sharing_ratio in peaks",
+            mine,
+            ratios.reindex(mine.index),
         )
 
 
@@ -119,7 +124,7 @@ def noise_is_that_of_the_host(tables: Tables) -> Iterator[Equation]:
     floors = tables["aa"].groupby("server")["noise_floor"].max()
     of_rows = floors.reindex(savings.index.get_level_values("server"))
     yield Equation(
-        "savings: noise_floor is the highest of its server's in aa",
+        "savings: noise_floor is the highest noise_floor of the server in aa",
         savings,
         of_rows.set_axis(savings.index),
     )
@@ -140,7 +145,7 @@ def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
         yield Equation(f"fleets: {name} is the sum of fleet_servers", bought[name], derived)
     worst = _lowest(tables["fleet_models"].groupby(FLEET)["attained"])
     stated = fleets["attained"].reindex(worst.index)
-    yield Equation("fleets: attained is the least of fleet_models", stated, worst)
+    yield Equation("fleets: attained is the lowest attained in fleet_models", stated, worst)
 
 
 def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
@@ -151,7 +156,7 @@ def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
     alone = rows.set_index("level")["usd_per_hour"]
     of_level = alone.reindex(fleets.index.get_level_values("level")).set_axis(fleets.index)
     yield Equation(
-        "fleets: saving = 1 - usd_per_hour / that of dedicated servers",
+        "fleets: saving = 1 - usd_per_hour / usd_per_hour of dedicated servers",
         fleets["saving"],
         (1 - fleets["usd_per_hour"] / of_level).where(of_level > 0),
     )
@@ -159,7 +164,7 @@ def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
     of_changes = pd.MultiIndex.from_frame(tables["fleet_changes"][FLEET])
     before = fleets["usd_per_month"].reindex(of_changes).to_numpy()
     yield Equation(
-        "fleet_changes: cost_ratio = usd_per_month / that in fleets",
+        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in fleets",
         changes["cost_ratio"],
         changes["usd_per_month"] / before,
     )
@@ -173,7 +178,7 @@ def servers_have_one_price(tables: Tables) -> Iterator[Equation]:
     derived = over["servers"] * each.reindex(over.index.get_level_values("server")).to_numpy()
     known = derived.notna()
     yield Equation(
-        "break_even: usd_per_hour = servers x that in costs",
+        "break_even: usd_per_hour = servers x usd_per_hour in costs",
         over["usd_per_hour"][known],
         derived[known],
     )
@@ -183,7 +188,11 @@ def recommendations_are_the_cheapest(tables: Tables) -> Iterator[Equation]:
     by, usd = ["grid", "mix", "load_line"], "usd_per_million_inferences"
     first = tables["grid"][tables["grid"]["rank"] == 1].set_index(by)[usd]
     stated = tables["recommendations"].set_index(by)[usd]
-    yield Equation(f"recommendations: {usd} is that of rank 1", stated, first.reindex(stated.index))
+    yield Equation(
+        f"recommendations: {usd} equals the value of rank 1 in grid",
+        stated,
+        first.reindex(stated.index),
+    )
 
 
 def replays_are_their_seconds(tables: Tables) -> Iterator[Equation]:
@@ -193,7 +202,7 @@ def replays_are_their_seconds(tables: Tables) -> Iterator[Equation]:
     shares = sums["within"] / sums["requests"]
     of_bins = pd.MultiIndex.from_frame(sums.reset_index()[by])
     stated = tables["replay"].set_index(by)["attained"].reindex(of_bins).set_axis(shares.index)
-    yield Equation("replay: attained is that of all bins in attainment", stated, shares)
+    yield Equation("replay: attained equals the share over all bins in attainment", stated, shares)
 
 
 EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (

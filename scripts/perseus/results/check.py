@@ -53,9 +53,9 @@ class ContradictionError(ValueError):
         self.problems = tuple(problems)
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(
-            f"The tables break their rules:\n{lines}\nMake them again (your command with"
+            f"The tables break their rules:\n{lines}\nMake the tables again (your command with"
             f" --forcerun {made_by}). If the same lines appear again, this is a bug in Perseus:"
-            " please report them."
+            " please report these lines."
         )
 
 

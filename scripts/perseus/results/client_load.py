@@ -30,7 +30,9 @@ def ceiling_problems(
         for record in peak.records:
             load = _load(peak, record.rates_rps(record.certified_scale), every)
             if load > 1:
-                took = f"{peak.mix} took {load:.0%} of it in valid windows, so that it is too low"
+                took = (
+                    f"{peak.mix} took {load:.0%} of it in valid windows, so this ceiling is too low"
+                )
                 exceeded |= dict.fromkeys(_keys(peak), took)
     found = dict[Requests, str]()
     for ceiling, shape in _shapes(ceilings):

@@ -102,10 +102,13 @@ def final_message(
             outcome = ending.outcome.replace("_", " ")
             yield f"  {path.parent.name}: {outcome}: {ending.reason}{beside}"
     for path, what in disturbed_ceilings(ceilings).items():
-        yield f"The client's ceiling beside {path.stem} was disturbed: {what}"
+        yield f"The measurement of the client ceiling beside {path.stem} was disturbed: {what}"
     if again := outputs_to_repeat(records, ceilings):
         by_make = "" if overrides else f"{_make_again(configfiles)}, or "
-        yield f"Measure these again, and what depends on them: {by_make}your command with"
+        yield (
+            f"To measure these again, and all cells that depend on them, run: {by_make}your command"
+            " with"
+        )
         yield f"  --forcerun {' '.join(map(str, again))}"
 
 

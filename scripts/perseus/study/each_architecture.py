@@ -34,7 +34,7 @@ def problems(study: Definition) -> Problems:
         for pattern in _patterns(model):
             if not matching((pattern,)):
                 hint = meant_or_known(pattern, list(default_weights()))
-                yield ("models", i, "architectures"), f"nothing is called {pattern!r}{hint}"
+                yield ("models", i, "architectures"), f"no architecture matches {pattern!r}{hint}"
         if model.architectures and (model.onnx or model.is_served or model.weights_file):
             yield (
                 ("models", i, "architectures"),
@@ -45,8 +45,8 @@ def problems(study: Definition) -> Problems:
         if len(item.tenants) > 1 and many & {tenant.model for tenant in item.tenants}:
             yield (
                 ("scenarios", i, "tenants"),
-                "has several tenants, and a model of many architectures is served alone (give it a"
-                " scenario of one tenant)",
+                "has several tenants, but Perseus measures a model with many architectures alone"
+                " (list a scenario with one tenant)",
             )
 
 

@@ -39,7 +39,7 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
     doubts = dict.fromkeys(doubt for part in parts for doubt in part.doubts)
     doubts |= {f"no {each.replace('_', '-')} price is known": None for each in missing}
     if price.date is None and costs.prices is not None:
-        doubts |= {"the day on which it was valid is not stated (costs.priced_on)": None}
+        doubts |= {"the day on which the price was valid is unknown (set costs.priced_on)": None}
     return price.model_copy(update={"doubts": tuple(doubts)})
 
 
@@ -79,15 +79,17 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
     if gpus and not accelerators:
         raise UnpricedError(
             "accelerator",
-            f"is missing: gpus are used, and the price of {wanted.instance!r} includes none (say"
-            " which are bought with it, such as T4:1)",
+            f"is missing: the server uses GPUs, but the price of {wanted.instance!r} includes no"
+            " GPU (state the accelerators that you add to the instance, such as T4:1)",
         )
     if len(parts) > 1 and parts[0].accelerators:
         raise UnpricedError("accelerator", f"the price of {wanted.instance!r} includes its own")
     if vcpus is None:
         if wanted.share is None:
             raise UnpricedError(
-                "share", f"is missing: the price list does not say the vCPUs of {wanted.instance!r}"
+                "share",
+                "is missing: the price list does not state the number of vCPUs of"
+                f" {wanted.instance!r}",
             )
         return wanted.share
     has, used, least = f"{vcpus:g} vCPUs", f"cores is {server.cores}", server.cores / vcpus

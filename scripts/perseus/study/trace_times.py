@@ -191,8 +191,8 @@ def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Unders
     lasts = ", ".join(f"{duration_text(span * UNIT_S[unit])} in {unit}" for unit in UNIT_S)
     of = f", column: {name!r}" if name else ""
     doubt = (
-        f"{file.path} does not tell the unit of its times, which would be {lasts} (write it:"
-        f" {{file: {file.path.name}{of}, unit: ms}})"
+        f"{file.path} does not state the unit of its times. The recording would last {lasts} (state"
+        f" the unit: {{file: {file.path.name}{of}, unit: ms}})"
     )
     return Understood(name, "s", doubt=doubt)
 

@@ -217,7 +217,7 @@ def _of_url(key: str, value: str) -> str:
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
     wanted = address.rpartition(":")[0] or address if key == "host" else address
-    return f"has a scheme (use {wanted or 'the name'!r}; TLS is asked for by tls:)"
+    return f"has a scheme (use {wanted or 'the name'!r}, and set tls: for TLS)"
 
 
 def _unknown(place: Place, raw: Json) -> str:
@@ -230,7 +230,10 @@ def _unknown(place: Place, raw: Json) -> str:
             return f"applies to kind: {' and '.join(owners)} only"
     known = list(parent.get("properties", {}))
     if key == "precision" and "preset" in known:  # an older version used this name for the preset
-        return "unknown key (did you mean 'preset'? precision is arithmetic, of a model or tenant)"
+        return (
+            "unknown key (did you mean 'preset'? precision is the numeric precision of a model or"
+            " tenant)"
+        )
     return f"unknown key{meant_or_known(key, known)}"
 
 

@@ -146,7 +146,7 @@ def test_weights_elsewhere_are_refused_before_any_job_and_never_opened(
     assert external_files(source) == []
     keys = {"name": "own", "onnx": str(source), "sla": {"latency_ms": 9}}
     (message,) = problems([(Model.model_validate(keys), ())])
-    todo = "copy that file" if why == "does not exist" else "put them into"
+    todo = "copy this file" if why == "does not exist" else "put them into"
     assert message.startswith("models: own: onnx: ") and f", which {why}: {todo}" in message
     with pytest.raises(ExportError, match=why):
         taken(source, tmp_path)

@@ -55,7 +55,10 @@ def test_a_detector_is_served_one_image_a_request_with_what_it_finds(tmp_path):
         "scores": ("FP32", 1),
         "labels": ("INT64", 1),
     }
-    assert "is served without batches, one example a request: the first size" in record["notes"][0]
+    assert (
+        "is served without batches, with one example per request: the first size"
+        in record["notes"][0]
+    )
     assert record["relative_error_to_torch"] < 1e-3
     assert Reference.read(tmp_path / "reference.npz").sorted_by == "scores"
 

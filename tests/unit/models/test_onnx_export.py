@@ -100,7 +100,7 @@ def test_answers_in_another_order_are_beyond_even_the_tolerance_of_bf16(exported
 
 def test_without_signal_nothing_is_proved(exported):
     _, output = reference(exported[0])
-    with pytest.raises(ExportError, match="same answer for every image"):
+    with pytest.raises(ExportError, match="same response to every image"):
         onnx_export.require_signal(np.ones_like(output), "a network")
 
 
@@ -211,7 +211,7 @@ def test_a_broken_image_is_named(harm, photos, tmp_path):
 
 def test_images_that_are_all_the_same_prove_nothing(photos, tmp_path):
     task = ExportTask(architecture="squeezenet1_1", input_size=64, images=photos[:1] * 4)
-    refused(task, tmp_path, "same answer for every image .* other weights or images")
+    refused(task, tmp_path, "same response to every image .* other weights or images")
 
 
 def test_a_state_dict_of_another_network_is_refused(tmp_path):

@@ -107,9 +107,9 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
     )
     (note,) = record["notes"]
     assert note.endswith(
-        "own.onnx is served without batches, one example a request: onnxruntime cannot run it with"
-        f" another batch than {batch}. A PyTorch network takes batches if it is exported with"
-        ' dynamic_shapes=({0: "batch"},)'
+        "own.onnx is served without batches, with one example per request: onnxruntime cannot"
+        f" run the model with a batch size other than {batch}. A PyTorch network takes batches if"
+        ' it is exported with dynamic_shapes=({0: "batch"},)'
     )
     reference = Reference.read(tmp_path / "reference.npz")
     assert {len(each["scores"]) for each in reference.answers} == {batch}
@@ -142,12 +142,12 @@ def joining():
     [
         (
             mixing("n", "Add", "input", "mean"),
-            "its answers are not those to one example after",
+            "the responses to a batch differ from the responses to single",
             (1, 5),
         ),
         (
             mixing(4, "Expand", "mean", "size"),
-            "its answers are not those to one example after",
+            "the responses to a batch differ from the responses to single",
             (4, 5),
         ),
         (
@@ -155,14 +155,14 @@ def joining():
             r"the first size of its output 'scores' of shape \(5, 1, 1\) is not the",
             (5, 1, 1),
         ),
-        (joining(), "its answers are not those to one example after the other", (1, 1, 5)),
+        (joining(), "the responses to a batch differ from the responses to single", (1, 1, 5)),
     ],
 )
 def test_what_does_not_answer_in_batches_as_alone_is_served_without(tmp_path, model, why, shape):
     record, served = taken(model, tmp_path)
     tensors = ModelTensors.of(record)
     assert not tensors.has_batches and tensors.outputs[0].dims == shape
-    assert re.search(f"without batches, one example a request: {why}", record["notes"][0])
+    assert re.search(f"without batches, with one example per request: {why}", record["notes"][0])
     reference = Reference.read(tmp_path / "reference.npz")
     for answer, own in zip(answers_of(served, reference), reference.answers, strict=True):
         assert own["scores"].shape == shape
@@ -261,12 +261,12 @@ def random_network():
 
 def test_answers_that_change_from_call_to_call_are_told_apart_from_batches(tmp_path):
     with pytest.raises(
-        ExportError, match=r"asked the same again, by .* write deterministic: false"
+        ExportError, match=r"the same request changes, by .* set deterministic: false"
     ):
         taken(random_network(), tmp_path)
     record, _ = taken(random_network(), tmp_path, deterministic=False)
     assert ModelTensors.of(record).has_batches and not record["is_deterministic"]
-    assert "answers otherwise from call to call: no check" in record["notes"][0]
+    assert "changes from call to call, so no check" in record["notes"][0]
     record, _ = taken(network(), tmp_path, deterministic=False)
     assert record["is_deterministic"]
 
@@ -289,7 +289,7 @@ def test_a_detector_that_finds_nothing_is_taken_and_it_is_said(tmp_path):
     record, _ = taken(detector(), tmp_path)
     tensors = ModelTensors.of(record)
     assert tensors.outputs == (TensorSpec("scores", "INT64", (-1, 2)),)
-    assert "its output 'scores' is the same for all that is sent" in record["notes"][1]
+    assert "its output 'scores' is the same for all requests" in record["notes"][1]
 
 
 def of_old(opset, ir_version):
@@ -508,7 +508,9 @@ def test_a_network_that_noise_does_not_fit_asks_for_examples(tmp_path):
     )
     far = numpy_helper.from_array(np.array([99]), "far")
     model.graph.initializer.append(far)
-    with pytest.raises(ExportError, match=r"sent seeded noise: .* \(inputs: file\.npz\) or values"):
+    with pytest.raises(
+        ExportError, match=r"contain seeded noise: .* \(inputs: file\.npz\) or a range of values"
+    ):
         taken(model, tmp_path)
 
 

@@ -218,7 +218,7 @@ def test_pictures_that_are_all_the_same_prove_nothing(tmp_path):
     first = photo(tmp_path, (90, 120))
     names = [str(shutil.copy(first, tmp_path / f"{n}.jpg")) for n in range(4)]
     task = ExportTask(architecture="squeezenet1_1", input_size=64, images=names)
-    with pytest.raises(ExportError, match="same answer for every image"):
+    with pytest.raises(ExportError, match="same response to every image"):
         export_pictures(task, tmp_path / "pictures.npz")
     assert not (tmp_path / "pictures.npz").exists()
 

@@ -119,7 +119,7 @@ PLANTED = {
     ),
     "a tenant's rate that its load line has not": (
         ("tenants", MIX, {"rate_rps": lambda row: 0.99 * row["rate_rps"]}),
-        "peaks: certified_rps is the sum of its tenants' (cpu1.shared, mix-1-1)",
+        "peaks: certified_rps is the sum over its tenants (cpu1.shared, mix-1-1)",
     ),
     "a saving that does not follow from the ratio": (
         ("savings", MIX, {"saving": lambda row: row["ci_low"]}),
@@ -135,11 +135,11 @@ PLANTED = {
     ),
     "another ratio than that of the peaks": (
         ("peaks", MIX, {"sharing_ratio": lambda row: row["sharing_ratio_low"]}),
-        "savings: sharing_ratio is that of the peaks (cpu1.shared, mix-1-1)",
+        "savings: sharing_ratio equals sharing_ratio in peaks (cpu1.shared, mix-1-1)",
     ),
     "noise that was not measured": (
         ("savings", MIX, {"noise_floor": 0.5}),
-        "savings: noise_floor is the highest of its server's in aa",
+        "savings: noise_floor is the highest noise_floor of the server in aa",
     ),
     "what was certified over its SLA": (
         ("tenants", MIX, {"sla_percentile_ms": lambda row: 2 * row["sla_ms"]}),
@@ -181,19 +181,19 @@ PLANTED = {
     ),
     "a model within its SLA that is not": (
         ("fleets", {}, {"attained": 0.01}),
-        "fleets: attained is the least of fleet_models (demand, dedicated)",
+        "fleets: attained is the lowest attained in fleet_models (demand, dedicated)",
     ),
     "a change that is none": (
         ("fleet_changes", {}, {"cost_ratio": 3.0}),
-        "fleet_changes: cost_ratio = usd_per_month / that in fleets (demand, dedicated,",
+        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in fleets (demand, dedicated,",
     ),
     "a server at another price": (
         ("break_even", {}, {"usd_per_hour": 7.0}),
-        "break_even: usd_per_hour = servers x that in costs",
+        "break_even: usd_per_hour = servers x usd_per_hour in costs",
     ),
     "a replay that its seconds do not make": (
         ("attainment", {"bin_s": 60}, {"within": 0, "attained": 0.0}),
-        "replay: attained is that of all bins in attainment",
+        "replay: attained equals the share over all bins in attainment",
     ),
 }
 OF_GRIDS = {
@@ -207,7 +207,7 @@ OF_GRIDS = {
     ),
     "another cost than that of the cheapest": (
         ("recommendations", {}, {"usd_per_million_inferences": lambda row: row["ci_low_usd"]}),
-        "recommendations: usd_per_million_inferences is that of rank 1",
+        "recommendations: usd_per_million_inferences equals the value of rank 1 in grid",
     ),
 }
 

@@ -720,7 +720,7 @@ def of_second_scenario(record):
 def test_the_gate_fails_where_nothing_can_be_compared(studies, tmp_path):
     made = [with_tenant(each, sla={"latency_ms": 1.0}) for each in synthetic.records(TRUTH, 2)]
     found = compare(read_source(studies["base"]), written(tmp_path, made), draws=200)
-    with pytest.raises(WorseError, match="nothing could be compared with the base"):
+    with pytest.raises(WorseError, match="no value could be compared with the base"):
         gate(found.table.to_pandas(), Path("summary.md"))
 
 

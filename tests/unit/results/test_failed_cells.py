@@ -62,7 +62,9 @@ def test_what_to_do_is_of_the_study_that_ran(tmp_path, configfiles, overrides, w
     records = [written(tmp_path, "dead", "failed")]
     asked = [Path(file).absolute() for file in configfiles]
     messages = list(final_message(records, [], asked, overrides))
-    assert messages[-2].startswith(f"Measure these again, and what depends on them: {what}")
+    assert messages[-2].startswith(
+        f"To measure these again, and all cells that depend on them, run: {what}"
+    )
 
 
 def test_a_run_whose_cells_have_answers_says_nothing(tmp_path):

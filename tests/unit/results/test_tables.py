@@ -144,7 +144,7 @@ def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
     """As when something else used the host while it was found."""
     tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}  # above one of both
     peaks, (ceiling,) = ceilings_of(tmp_path, open=[tried])
-    assert "% of it in valid windows, so that it is too low" in ceiling["problem"]
+    assert "% of it in valid windows, so this ceiling is too low" in ceiling["problem"]
     assert len(peaks) == 3 and all(peak["client_load"] is None for peak in peaks)
 
 

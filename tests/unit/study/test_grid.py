@@ -360,7 +360,7 @@ def test_the_questions_survive_the_way_through_a_rule():
             "server 'cpu1' with runtime 'onnxruntime' cannot run 'squeezenet1_1' in int8",
         ),
         ({"runtime": ["onnxruntime", "tensorrt"]}, "runtime tensorrt", "does not run on device"),
-        ({"cores": [1, 3]}, "cores 3", "this machine has 2 for a server"),
+        ({"cores": [1, 3]}, "cores 3", "this machine has 2 cores for a server"),
         (
             {"max_batch_size": [1, 8], "max_queue_delay_us": ["none", 0]},
             "batch 1, delay_us 0",
@@ -435,7 +435,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         (alone({"runtime": ["openvin"]}), "grid.vary.runtime[0]: 'openvin' is not known (did you"),
         (
             alone({"max_queue_delay_us": ["off"]}),
-            "grid.vary.max_queue_delay_us[0]: 'off' does not fit (`none`, or microseconds",
+            "grid.vary.max_queue_delay_us[0]: 'off' does not fit (`none`, or the microseconds",
         ),
         (alone({"cores": [1]}, design="halving"), "grid.design: 'halving' is not known"),
         (
@@ -444,7 +444,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         ),
         (
             alone({"cores": [1]}, at_most={"joules_per_inference": 1}),
-            "grid.at_most.joules_per_inference: energy is measured of GPUs only",
+            "grid.at_most.joules_per_inference: this host reports the energy of GPUs only",
         ),
         (
             alone({"instances": list(range(1, 65)), "intra_op_threads": list(range(1, 6))}),
@@ -483,7 +483,7 @@ def test_energy_of_a_cpu_is_bounded_where_its_host_tells_it(monkeypatch):
     (question,) = planning.tables_task(load(bounded)).grids
     assert question.at_most == {"joules_per_inference": 1.0}
     (problem,) = problems({"servers": [REMOTE], **bounded})  # this host's, not the server's
-    assert "energy is measured of GPUs only" in problem
+    assert "this host reports the energy of GPUs only" in problem
 
 
 def test_a_grid_of_what_is_not_there_is_one_problem():

@@ -54,7 +54,7 @@ cpu_4x_general,,,4.0,16.0,0.2,us-east-1,,
 gpu_8x_v100,V100,8.0,92.0,448.0,6.32,us-east-1,"{'Gpus': [{'Name': 'V100', 'Count': 8.0}]}",
 """
 DAY = "2026-09-01"
-NO_DAY = "the day on which it was valid is not stated (costs.priced_on)"
+NO_DAY = "the day on which the price was valid is unknown (set costs.priced_on)"
 
 
 @pytest.fixture
@@ -258,7 +258,8 @@ def test_the_share_of_its_accelerators_is_stated_too(price, refused):
 def test_a_list_without_vcpus_says_nothing_of_the_share(price, refused):
     catalogue = "InstanceType,Region,Price\nbig,here,2\n"
     assert refused(catalogue, at("big", "here")) == [
-        "servers[0].price.share: is missing: the price list does not say the vCPUs of 'big'"
+        "servers[0].price.share: is missing: the price list does not state the number"
+        " of vCPUs of 'big'"
     ]
     assert price(catalogue, at("big", "here", share=0.5)).on_demand_usd_per_hour == 1
 

@@ -349,7 +349,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"models": [model("own", onnx="own.onnx", weights="DEFAULT")]},
-            r"models\[0\]\.weights: applies to torchvision's models, not to an onnx: file",
+            r"models\[0\]\.weights: applies to models of torchvision, not to an onnx: file",
         ),
         (
             {"models": [model("own", onnx="own.onnx")]},
@@ -361,7 +361,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"models": [model("own", onnx="o", images="i", values={"low": 0, "high": 1})]},
-            r"models\[0\]\.values: sets the inputs, and so does images:",
+            r"models\[0\]\.values: sets the inputs, which images: also sets",
         ),
         (
             {"models": [model(weights="IMAGENET1K_V7")]},
@@ -986,7 +986,9 @@ def test_processes_are_a_number_or_by_the_cores():
         study = load({"measurement": {"client": {"processes": given}}})
         assert planning.measure_task(study, cells(study)[0]).client.processes == expected
     (line,) = problems({"measurement": {"client": {"processes": 0}}})
-    assert line.startswith("measurement.client.processes: 0 does not fit (Client processes")
+    assert line.startswith(
+        "measurement.client.processes: 0 does not fit (Number of client processes"
+    )
 
 
 def test_a_request_is_not_larger_than_a_batch():
@@ -1085,8 +1087,8 @@ def test_a_server_may_have_no_price():
         ),
         (
             {**UNPRICED, "demand": {"models": [{"name": "squeezenet1_1", "rps": 3}]}},
-            "demand.servers: 'cpu1' has no price, but a fleet is planned by cost (give the"
-            " server a price:, or name only servers that have one)",
+            "demand.servers: 'cpu1' has no price, but Perseus plans fleets by their cost (give the"
+            " server a price:, or name only servers with a price)",
         ),
         (
             {**UNPRICED, "scenarios": [scenario(*PAIR, grid={"vary": {"instances": [1, 2]}})]},

@@ -267,14 +267,14 @@ def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps,
     with pytest.raises(TraceError) as error:
         read_named(tmp_path, TraceSource(file="trace.csv"), needs_unit=True)
     assert str(error.value) == (
-        f"{path} does not tell the unit of its times, which would be"
+        f"{path} does not state the unit of its times. The recording would last"
         + (" 11.5 days in s, 16.6 min in ms" if rate_rps < 1 else " 2.76 h in s, 9.95 s in ms")
         + (
             ", 0.995 s in us, 0.000995 s in ns"
             if rate_rps < 1
             else ", 0.00995 s in us, 9.95e-06 s in ns"
         )
-        + " (write it: {file: trace.csv, unit: ms})"
+        + " (state the unit: {file: trace.csv, unit: ms})"
     )
     stated = read_named(tmp_path, TraceSource(file="trace.csv", unit="ms"), needs_unit=True)
     assert stated.recorded.length_s == pytest.approx(200 / rate_rps)

@@ -129,17 +129,17 @@ def test_the_gpus_of_a_remote_server_are_its_own():
         (
             remote(host="https://triton.example.org:8000/v2"),
             "remote.host: 'https://triton.example.org:8000/v2' has a scheme (use"
-            " 'triton.example.org'; TLS is asked for by tls:)",
+            " 'triton.example.org', and set tls: for TLS)",
         ),
         (
             remote(grpc="dns:///triton:8001"),
-            "remote.grpc: 'dns:///triton:8001' has a scheme (use 'triton:8001'; TLS is asked for by"
-            " tls:)",
+            "remote.grpc: 'dns:///triton:8001' has a scheme (use 'triton:8001', and set tls:"
+            " for TLS)",
         ),
         (
             remote(grpc="grpc://triton:8001"),
-            "remote.grpc: 'grpc://triton:8001' has a scheme (use 'triton:8001'; TLS is asked for by"
-            " tls:)",
+            "remote.grpc: 'grpc://triton:8001' has a scheme (use 'triton:8001', and set tls:"
+            " for TLS)",
         ),
         (remote(host="triton:8001"), "'triton:8001' is not valid here (use a name or an IP"),
         (

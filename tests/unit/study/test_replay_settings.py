@@ -116,7 +116,7 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
         ),
         (
             {"process": "trace", "traces": ("ms.csv",)},
-            r"ms\.csv does not tell the unit of its times, which would be 6\.93 days in s, 9\.98",
+            r"ms\.csv does not state the unit of its times. The recording would last 6\.93 days",
         ),
         (
             {"process": "trace", "traces": ("times.csv",), "begins_s": (0.0, 250.0)},

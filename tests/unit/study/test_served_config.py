@@ -101,8 +101,8 @@ def test_beside_models_that_are_brought_only_these_have_files():
     ]
     assert files.ceilings(study) == ["results/base/ceilings/far.json"]
     assert problems(mixed) == (
-        "servers[0].remote.other_models: must be allow: 'squeezenet1_1' is loaded where 'mine', a"
-        " served_model, is (or give each a server of its own)",
+        "servers[0].remote.other_models: must be allow: 'squeezenet1_1' is loaded on the server of"
+        " 'mine', a served_model (or give each model its own server)",
     )
 
 
@@ -122,20 +122,20 @@ def asking(**experiment):
     [
         (
             study_of(served(weights="DEFAULT")),
-            "models[0].weights: applies to models that the study deploys",
+            "models[0].weights: applies to deployed models only",
         ),
         (
             study_of(served(onnx="own.onnx")),
-            "models[0].onnx: applies to models that the study deploys",
+            "models[0].onnx: applies to deployed models only",
         ),
         (
             study_of(served(precision="fp16")),
-            "models[0].precision: applies to models that the study deploys",
+            "models[0].precision: applies to deployed models only",
         ),
         (study_of(served(images="photos")), "models[0].images: there is no folder 'photos'"),
         (
             study_of(served(input_size=64)),
-            "models[0].input_size: applies to models that the study deploys",
+            "models[0].input_size: applies to deployed models only",
         ),
         (study_of(model(shape={"a": [1]})), "models[0].shape: applies to models with onnx: or"),
         (
@@ -205,8 +205,8 @@ def asking(**experiment):
                 served("twin"),
                 scenarios=[scenario("mine", "twin", servers=["far"])],
             ),
-            "scenarios[0].tenants[1].model: 'text_encoder' is the model of"
-            " scenarios[0].tenants[0], too, and the server cannot distinguish them",
+            "scenarios[0].tenants[1].model: 'text_encoder' is also the model of"
+            " scenarios[0].tenants[0], and the server cannot distinguish both",
         ),
     ],
 )

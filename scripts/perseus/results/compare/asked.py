@@ -24,7 +24,9 @@ def compare_task(asked: Mapping[str, Any]) -> CompareTask:
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
     base, new = read.get("base"), read.get("new")
     if base and new and base.digest == new.digest:
-        problems.append("base and new are the same results: measure again, or name other results")
+        problems.append(
+            "base and new are the same results. Measure the study again, or name other results"
+        )
     out = asked.get("out") or f"results/compare/{_name(paths['base'])}-{_name(paths['new'])}"
     expanded = _expanded("out", str(out), problems)
     out = str(expanded or out)

@@ -22,7 +22,7 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
     """Raise WorseError if a row of a comparison is worse, if the new results lack a limit that the
     base has, or if no row could be compared."""
     if (table["verdict"] == NOT_COMPARABLE).all():
-        raise WorseError(f"nothing could be compared with the base: {summary}")
+        raise WorseError(f"no value could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE]
     others = worse[worse["metric"] != COST]  # without new prices, costs only repeat peaks

@@ -176,7 +176,7 @@ def _ratio(
         return
     of_base, of_new = (line.sharing_ratio(rng, noise) for line in (base, new))
     known = of_base.is_known and of_new.is_known
-    why_not = "" if known else "without dedicated peaks in both"
+    why_not = "" if known else "no dedicated peaks in both studies"
     yield ComparedPair(RATIO, base, of_base, of_new, made.repeats, made.floor, why_not=why_not)
 
 
@@ -217,7 +217,7 @@ def _p95s(
         of_base, of_new = (_p95(each, deviations, rng) for each in groups)
         why_not = ""
         if not all(len(logs) for logs, _ in groups):
-            why_not = "no certified rate in one of them"
+            why_not = "no certified rate in one of the studies"
         elif abs(np.log(rates[1] / rates[0])) > np.log1p(RATES_ALIKE):
             why_not = f"{OTHER_RATES}: {written(rates[0])}/s in base, {written(rates[1])}/s in new"
         repeats = len(groups[0][0]), len(groups[1][0])

@@ -69,7 +69,7 @@ class CompareError(ValueError):
         self.problems = tuple(problems)
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
-        super().__init__(f"There is nothing to compare, for {count}:\n{lines}")
+        super().__init__(f"The results cannot be compared, for {count}:\n{lines}")
 
 
 @dataclass(frozen=True)
@@ -137,17 +137,20 @@ def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFra
     for name, columns in NEEDED.items():
         file = f"tables/{name}.parquet"
         if file not in files:
-            problems.append(f"it has no {file}: name the results of a study, as results/default")
+            problems.append(
+                f"it has no {file}. Name the folder or archive with the results of a study, such as"
+                " results/default"
+            )
             continue
         try:
             table = _table(files[file])
             if missing := [column for column in columns if column not in table.column_names]:
                 problems.append(
                     f"{file} is of another version of Perseus, without {', '.join(missing)}: make"
-                    " its tables again with this version (snakemake tables)"
+                    " the tables again with this version (snakemake tables)"
                 )
             elif name == "peaks" and not table.num_rows:
-                problems.append(f"{file} has no rows: nothing was measured")
+                problems.append(f"{file} has no rows, so the study has no measurement")
             else:
                 yield name, _frame(table, [of for of in _columns(name) if of.name in columns])
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:

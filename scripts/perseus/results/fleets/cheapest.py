@@ -98,7 +98,7 @@ def cheapest(
         raise NoFleetError(found.message)
     counts = np.round(found.x).astype(np.int64)
     if _is_short(counts, matrix, least):
-        raise NoFleetError("the solver's fleet does not carry the demand")
+        raise NoFleetError("the fleet of the solver does not carry the demand")
     cost = float(prices @ counts)
     left = max(1 - found.mip_dual_bound / cost, 0.0) if cost > 0 else 0.0
     usd = float(offers.usd_per_hour @ counts)

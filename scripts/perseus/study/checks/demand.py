@@ -33,8 +33,8 @@ def problems(study: Definition, folder: Path) -> Problems:
         if server.price is None and server.name in wanted:
             yield (
                 ("demand", "servers"),
-                f"{server.name!r} has no price, but a fleet is planned by cost (give the server a"
-                " price:, or name only servers that have one)",
+                f"{server.name!r} has no price, but Perseus plans fleets by their cost (give the"
+                " server a price:, or name only servers with a price)",
             )
     if not any(rate > 0 for item in study.demand.models for rate in item.levels_rps or (1.0,)):
         yield ("demand", "models"), "have no rate above 0 (give at least one model a rate)"

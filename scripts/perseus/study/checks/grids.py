@@ -70,8 +70,8 @@ def _grid_problems(
         if grid.at_most.joules_per_inference is not None and not _tells_energy(server):
             yield (
                 (*at, "at_most", "joules_per_inference"),
-                f"energy is measured of GPUs only, but server {server.name!r} has none (this host"
-                " does not report the energy of its processors: /sys/class/powercap)",
+                f"this host reports the energy of GPUs only, but server {server.name!r} has no GPU"
+                " (the energy of processors needs /sys/class/powercap)",
             )
     made = list(variants(item, grid, servers, models))
     reasons = [why_not(variant, models, most_cores) for variant in made]
@@ -98,7 +98,10 @@ def _reasons(
     server, tenants = variant.server, variant.scenario.tenants
     here = not LAUNCHERS[server.launcher].elsewhere
     if here and "cores" in variant.setting and most_cores is not None and server.cores > most_cores:
-        yield f"cores: this machine has {most_cores} for a server, and one or more for its client"
+        yield (
+            f"cores: this machine has {most_cores} cores for a server, since the client needs at"
+            " least one core"
+        )
     joins = all(tenant.dynamic_batching for tenant in tenants)
     if variant.setting.get("preferred_batch_sizes") and not joins:
         yield "preferred_batch_sizes: without dynamic batching the server forms no batches"

@@ -42,8 +42,8 @@ def problems(study: Definition, folder: Path) -> Problems:
         if model.request != "float32" and not model.is_classifier:
             yield (
                 (*at, "request"),
-                "is for classification models of torchvision, whose normalisation is known (leave"
-                " it out)",
+                "applies to classification models of torchvision only, whose normalisation is"
+                " known (remove it)",
             )
         for key in _OF_OTHERS if model.is_classifier else _OF_FILES if model.is_built else ():
             if key in model.model_fields_set:
@@ -129,12 +129,12 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
 def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
     given = [key for key in ("inputs", "images", "values") if getattr(model, key) is not None]
     for key in given[1:]:
-        yield (*at, key), f"sets the inputs, and so does {given[0]}: (remove one)"
+        yield (*at, key), f"sets the inputs, which {given[0]}: also sets (remove one of them)"
     for key in ("layout", "scale", "mean", "std"):
         if key in model.model_fields_set and (model.is_built or not model.images):
             text = (
-                "applies to the images: of an onnx: file or a served_model:, but there are no"
-                " images:"
+                "applies to the images: of an onnx: file or a served_model: only, but this model"
+                " has no images:"
             )
             yield (*at, key), f"{text} (remove it)"
     if model.values and model.values.low > model.values.high:
@@ -150,16 +150,19 @@ def _served_problems(at: Place, model: Model) -> Problems:
         if key in model.model_fields_set:
             yield (
                 (*at, key),
-                "applies to models that the study deploys, not to a served_model: (remove one)",
+                "applies to deployed models only, not to a served_model: (remove one of them)",
             )
 
 
 def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems:
     for key in ("architecture", "weights"):
         if key in model.model_fields_set:
-            yield (*at, key), "applies to torchvision's models, not to an onnx: file (remove one)"
+            yield (
+                (*at, key),
+                ("applies to models of torchvision, not to an onnx: file (remove one of them)"),
+            )
     if model.shape and model.input_size:
-        yield (*at, "input_size"), "sets the same sizes as shape: (remove one)"
+        yield (*at, "input_size"), "sets the same sizes as shape: (remove one of them)"
     yield from brace_problems((*at, "onnx"), file)
     if not found((folder / file).is_file):
         yield (*at, "onnx"), f"there is no file {file!r} (of an ONNX model)"

@@ -25,7 +25,7 @@ def remote_problems(at: Place, server: Server, folder: Path) -> Problems:
     at = (*at, "remote")
     elsewhere = LAUNCHERS[server.launcher].elsewhere
     if elsewhere and server.remote is None:
-        yield at, f"is missing: launcher {server.launcher!r} needs to know its host:"
+        yield at, f"is missing: launcher {server.launcher!r} needs host:, the name of the machine"
     if not elsewhere and server.remote is not None:
         yield at, f"applies to launcher: remote only, but launcher is {server.launcher!r}"
     if server.remote is not None:
@@ -82,8 +82,8 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
             if not _on_loopback(host := _host(address)):
                 yield (
                     at,
-                    f"tls is none, and would send their values to {host!r} ({key}:) for all to"
-                    " read: set tls:, or measure through a tunnel that ends on 127.0.0.1",
+                    f"tls is none, so the secret values would reach {host!r} ({key}:) unencrypted."
+                    " Set tls:, or measure through a tunnel that ends on 127.0.0.1",
                 )
     names = [header.name for header in remote.headers]
     for i, name in enumerate(names):

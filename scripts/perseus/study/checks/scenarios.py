@@ -158,7 +158,7 @@ def tenant_problems(
     if batching and tenant.max_batch_size == 1:
         yield (
             (*at, "dynamic_batching"),
-            "joins requests into batches, but max_batch_size is 1 (raise max_batch_size, or"
+            "joins requests into batches, but max_batch_size is 1 (increase max_batch_size, or"
             " remove dynamic_batching)",
         )
     if batching and any(size > tenant.max_batch_size for size in batching.preferred_batch_sizes):

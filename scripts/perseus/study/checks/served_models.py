@@ -74,8 +74,8 @@ def _named_twice(served: list[Served]) -> Problems:
         if first.setdefault(model.served_model, at) != at:
             yield (
                 (*at, "model"),
-                f"{model.served_model!r} is the model of {path(first[model.served_model])}, too,"
-                " and the server cannot distinguish them (remove one)",
+                f"{model.served_model!r} is also the model of {path(first[model.served_model])},"
+                " and the server cannot distinguish both (remove one of them)",
             )
 
 
@@ -116,6 +116,6 @@ def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Pro
         if served and deployed:
             yield (
                 ("servers", i, "remote", "other_models"),
-                f"must be allow: {deployed[0]!r} is loaded where {served[0]!r}, a served_model, is"
-                " (or give each a server of its own)",
+                f"must be allow: {deployed[0]!r} is loaded on the server of {served[0]!r}, a"
+                " served_model (or give each model its own server)",
             )

@@ -51,7 +51,7 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
     if LAUNCHERS[launcher].container and image is None:
         yield (
             at,
-            f"is missing: launcher {launcher!r} starts a container of it (such as"
+            f"is missing: launcher {launcher!r} starts a container of this image (such as"
             " nvcr.io/nvidia/tritonserver:24.10-py3)",
         )
     if image is None:
@@ -63,9 +63,12 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
     schemes = LAUNCHERS[launcher].image_schemes
     if LAUNCHERS[launcher].container and scheme not in ("", *schemes):
         if schemes:
-            yield at, f"{launcher}'s are a path, {', '.join(f'{each}://' for each in schemes)}"
+            yield (
+                at,
+                (f"images of {launcher} are a path, {', '.join(f'{each}://' for each in schemes)}"),
+            )
         else:
-            yield at, f"{launcher} takes names without '://' (say {rest!r})"
+            yield at, f"{launcher} takes names of images without '://' (write {rest!r})"
     if server.image_file is not None:
         yield from brace_problems(at, image)
         if scheme == "" and not found((folder / image).exists):

@@ -56,4 +56,4 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1:
-            yield (), "is for one tenant alone (list a scenario for each)"
+            yield (), "applies to scenarios of one tenant only (list one scenario for each tenant)"

@@ -141,7 +141,7 @@ class Settings(ExperimentSettings):
         if len(tenants) == 1 and (self.mixes is not None or self.hold is not None):
             yield (), "mixes: and hold: need at least two tenants"
         if self.mixes is not None and self.hold is not None:
-            yield (), "has both mixes: and hold: (make them two experiments)"
+            yield (), "has both mixes: and hold: (write two experiments)"
         if (self.hold is None) != (self.percents_of_peak is None):
             yield (), "hold: and percents_of_peak: go together"
         if self.hold is not None and self.hold not in tenants:
