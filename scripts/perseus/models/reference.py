@@ -71,7 +71,7 @@ class Reference:
     ) -> float:
         """Return the largest relative error of a response to a request with these examples.
 
-        The error is infinite if outputs are missing or have other shapes.
+        The error is infinite if outputs are missing or have wrong shapes.
 
         Outputs that are not deterministic must only exist.
         """

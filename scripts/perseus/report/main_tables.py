@@ -83,17 +83,21 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         remarks.append(
             Remark(
                 f"{BELOW} Fails below the interval:",
-                "the first failing rate is of a single window, the lowest of all repeats; the"
-                " estimate weighs all windows, also those that passed near that rate or above it.",
+                "the first failing rate is the rate of a single window, the lowest of all repeats;"
+                " the estimate weighs all windows, including windows near this rate or above it"
+                " that passed.",
             )
         )
     return ShownTable(
         title=PEAKS,
-        note="Requests/s of all models together, with 95 % intervals in brackets. Certified: the"
-        " highest rate that passed fresh windows in every repeat. Repeats: how many of them found a"
-        " limit; if one did not, the interval is open. Dedicated servers replaced: corrected for"
-        " the speed of the host, which may change between runs (speed_change in savings.csv). Load"
-        " of the client: share of the rate that it reaches with a model that answers at once.",
+        note=(
+            "Requests/s of all models together, with 95 % intervals in brackets. Certified: the"
+            " highest rate that passed fresh windows in every repeat. Repeats: the number of"
+            " repeats that found a limit; if a repeat found none, the interval is open. Dedicated"
+            " servers replaced: the sharing ratio, corrected for the speed of the host, which may"
+            " change between runs (speed_change in savings.csv). Load of the client: the rate as a"
+            " share of the rate that the client reaches with a model that does no work."
+        ),
         columns=(
             "server",
             "load line",
@@ -298,10 +302,12 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     ]  # null differs from 0, which some tenants of mixes have
     return ShownTable(
         title="Response times at the certified rates",
-        note="Milliseconds from the intended send. Queue, compute and client are the means of"
-        " its parts. Slowdown: p95 beside the other models, divided by p95 alone on the same"
-        " server at the same rate. Requests: how many count, and the number of independent"
-        " requests with the same evidence.",
+        note=(
+            "Milliseconds from the intended send. Queue, compute and client are the means of the"
+            " parts of the latency. Slowdown: p95 beside the other models, divided by p95 alone on"
+            " the same server at the same rate. Requests: the number of requests that count, and"
+            " the number of independent requests that would carry the same evidence."
+        ),
         columns=(
             "cell",
             "tenant",

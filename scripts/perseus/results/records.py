@@ -89,8 +89,8 @@ class Record(BaseModel):
     )
     gpu_watts: Number = Field(
         description=(
-            "mean power of all GPUs of the server in the last certified window, W; null without"
-            " such a window, or if the GPUs do not report their power"
+            "mean power of all GPUs of the server in the last certified window, W; null if no"
+            " window was certified, or if the GPUs do not report their power"
         )
     )
     host_watts: Number = Field(

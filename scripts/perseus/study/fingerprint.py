@@ -3,7 +3,7 @@
 The fingerprint of a script covers its syntax tree and the modules of Perseus that it imports,
 directly or indirectly. The module finds imports without running the code. The fingerprint ignores
 comments, docstrings, formatting, and descriptions of settings and columns. Code may find a module
-by its name at run time; the caller names such modules, since they are no imports.
+by its name at run time; the caller names these modules, since they are no imports.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Sources:
         return found
 
     def children(self, package: str) -> list[str]:
-        """Return the modules of a package; none without such a package."""
+        """Return the modules of a package; empty if the package does not exist."""
         return self._children(package)
 
     def files(self, folder: str) -> list[str]:

@@ -28,21 +28,21 @@ Values = Annotated[tuple[T, ...], Field(min_length=1), Different]
 
 
 def _of(what: str) -> Any:
-    """Return the type of an optional list of values with this type."""
+    """Return the pydantic field of an optional list of values, with this description."""
     return Field(default=(), description=what, json_schema_extra={"uniqueItems": True})
 
 
 class Vary(Part):
     """Lists of values for the varied keys. A key without a list keeps its value in the scenario."""
 
-    runtime: Values[RuntimeName] = _of("The runtimes of the servers.")
+    runtime: Values[RuntimeName] = _of("The runtimes to compare, for all servers of the scenario.")
     cores: Values[Cores] = _of(
         "The numbers of cores of the servers. The price of the machine is proportional to the"
         " number of cores. Perseus leaves out values above the number of cores of this machine."
     )
-    precision: Values[Precision] = _of("Of all tenants.")
-    instances: Values[Instances] = _of("Of all tenants.")
-    max_batch_size: Values[LargestBatch] = _of("Of all tenants.")
+    precision: Values[Precision] = _of("The numeric precisions of the networks of all tenants.")
+    instances: Values[Instances] = _of("The numbers of instances, for all tenants.")
+    max_batch_size: Values[LargestBatch] = _of("The largest batch sizes, for all tenants.")
     max_queue_delay_us: Values[Delay] = _of(
         "The delays of dynamic batching for all tenants: `none` (no dynamic batching), or the time"
         " that a request may wait for other requests."
@@ -50,7 +50,9 @@ class Vary(Part):
     preferred_batch_sizes: Values[tuple[BatchSize, ...]] = _of(
         "The preferred batch sizes of dynamic batching for all tenants: lists such as [[], [4, 8]]."
     )
-    intra_op_threads: Values[Threads] = _of("Of all tenants.")
+    intra_op_threads: Values[Threads] = _of(
+        "The numbers of threads of one inference, for all tenants."
+    )
 
     @property
     def lists(self) -> dict[str, tuple[Value, ...]]:

@@ -228,7 +228,8 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Yield the zones of the region without a known price; such a zone may be cheaper."""
+    """Yield the zones of the region without a known price; a zone without a known price may be
+    cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))

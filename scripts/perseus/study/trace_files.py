@@ -40,9 +40,10 @@ class TraceError(ValueError):
 class TraceFile:
     """A trace file with a known format, whose rows have not been read yet.
 
-    format: as text, such as "a CSV file". columns: their names; numbers, if the file has no names.
-    first: the first row, as text. first_row: its number, the header included. read: returns the
-    values of named columns, as a pyarrow Table; raises TraceError.
+    `format` is a text such as "a CSV file". `columns` has the names of the columns, or their
+    numbers if the file has no names. `first` is the first row as text, and `first_row` is its
+    number, the header included. `read` returns the values of named columns as a pyarrow Table, and
+    raises TraceError.
     """
 
     path: Path

@@ -59,9 +59,9 @@ REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
 class Understood:
     """Interpretation of the times of a trace.
 
-    column: its name, empty if the file has only one. unit: s, ms, us or ns; "dates" for dates with
-    times. note: other assumptions, in a few words, or empty. doubt: why the unit may be another
-    one, or empty.
+    `column` is the name of the column, empty if the file has only one column. `unit` is s, ms, us
+    or ns, or "dates" for dates with times. `note` has other assumptions in a few words, or is
+    empty. `doubt` is the reason why the unit may be another unit, or is empty.
     """
 
     column: str
@@ -143,8 +143,8 @@ def seconds(
 ) -> tuple[NDArray[np.float64], Understood]:
     """Return the times of a column in seconds, in the order of the file, and their interpretation.
 
-    values: a pyarrow ChunkedArray. stated: the unit in the configuration. of_format: the usual unit
-    of the file's format. Raises TraceError for rows without a time.
+    `values` is a pyarrow ChunkedArray. `stated` is the unit in the configuration, and `of_format`
+    is the usual unit of the file format. Raises TraceError for rows without a time.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -107,7 +107,7 @@ def test_what_one_server_carries_says_how_to_plan_by_it():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
     note = table(frames, PageEvidence({}), "What one server carries").note
-    assert "If several mixes cover it, take the one with most to spare" in note
+    assert "If several mixes cover the demand, take the mix with the largest spare capacity" in note
     assert "A lower limit may be above a certified rate. Plan by the lower limit" in note
 
 

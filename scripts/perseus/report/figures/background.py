@@ -28,11 +28,11 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The peak of one model beside other models at constant rates: left in requests/s, right as a"
-    " share of its dedicated peak over the sum of the other rates as shares of their dedicated"
-    " peaks. Above the dashed line, one shared server carries more than dedicated servers of the"
-    " same cost. Hollow: points of the 2020 study (LeMay, Li and Guo), for the models of that"
-    " study."
+    "The peak of one model beside other models at constant rates. The left panel is in requests/s."
+    " The right panel shows the peak as a share of the dedicated peak, over the sum of the other"
+    " rates as shares of their dedicated peaks. Above the dashed line, one shared server carries"
+    " more than dedicated servers of the same cost. Hollow points are from the 2020 study (LeMay,"
+    " Li and Guo), for the models of this study."
 )
 
 MAX_ROWS = 6

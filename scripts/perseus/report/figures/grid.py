@@ -32,7 +32,7 @@ CAPTION = (
     "Each mark is a setting, larger for more throughput, with the 95 % interval of its cost; left"
     " and low is better. The line joins the front: no other setting is better in cost, latency and"
     " throughput at once. White marks are excluded from the recommendation. An arrow means that"
-    " the interval goes on. The numbers are explained below."
+    " the interval goes on. The lines below the panels explain the numbers."
 )
 
 MAX_PANELS, COLUMNS = 8, 2

@@ -24,8 +24,8 @@ from perseus.results.records import PeakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Latencies in the certified windows of all repeats. A curve above the mark of its model"
-    " keeps the SLA."
+    "Distribution of the latencies in the certified windows of all repeats. A model keeps its SLA"
+    " if its curve is above its mark."
 )
 
 POINTS = 120

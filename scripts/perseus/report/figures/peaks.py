@@ -30,8 +30,8 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The highest load that one server carries within the SLAs. A bar that ends right of its"
-    " tick carries more than dedicated servers of the same cost. An arrow means that the"
+    "Each bar is the highest load that one server carries within the SLAs. A bar that ends right"
+    " of its tick carries more than dedicated servers of the same cost. An arrow means that the"
     " interval goes on."
 )
 ALSO = ("tenants", "costs")

@@ -25,10 +25,11 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The same arrivals beside the other tenants (in the tenant's colour) and alone: above, their"
-    " rate; below, the share of them that was answered within the latency of the SLA, by intended"
-    " send time. A thick bar is the worst minute. The number on the right is its share, for the"
-    " tenant alone in the lower row."
+    "The same arrivals beside the other tenants (in the colour of the tenant) and alone. The upper"
+    " panel shows the rate of the arrivals. The lower panel shows the share of requests with a"
+    " response within the latency of the SLA, by intended send time. A thick bar is the worst"
+    " minute, and the number on the right is the share in this minute; its lower row is for the"
+    " tenant alone."
 )
 ALSO = ("attainment",)
 

@@ -28,10 +28,10 @@ from perseus.results.tables.soak import FAILED_REQUESTS, SoakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The same load on one server for hours. Each mark is the latency in a window, or the memory"
-    " or open files of the server after it. Lines are the fitted drift, with its 95 % interval in"
-    " brackets. A latency is infinite, at the upper edge, if more requests got no response than"
-    " its percentile leaves out."
+    "The same load on one server for hours. Each mark is the latency in a window, or the memory or"
+    " the open files of the server after a window. Lines are the fitted drift, with its 95 %"
+    " interval in brackets. A latency is infinite, at the upper edge, if more requests got no"
+    " response than its percentile leaves out."
 )
 
 MAX_CELLS = 4

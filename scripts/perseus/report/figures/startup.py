@@ -15,8 +15,9 @@ from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remai
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each curve is the share of starts that took no longer: a steep curve means that all starts"
-    " take about the same time. A user waits for the extra time of the first inference."
+    "Each curve shows, for every time, the share of starts that took at most this time. A steep"
+    " curve means that all starts take about the same time. A user waits for the extra time of the"
+    " first inference."
 )
 
 MAX_SCENARIOS = 4

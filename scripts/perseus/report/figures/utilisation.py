@@ -18,9 +18,9 @@ from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "How busy the machine was in each run. The server should be busy and the client should not:"
-    " a busy client would limit the result. The shade shows the phase of a window. Queue:"
-    " requests in the server, of all tenants."
+    "Utilisation of the machine in each run. The server should be busy, but not the client: a busy"
+    " client would limit the result. The shade shows the phase of a window. Queue: requests in the"
+    " server, of all tenants."
 )
 
 MAX_CELLS = 8

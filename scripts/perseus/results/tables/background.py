@@ -33,13 +33,15 @@ class BackgroundRecord(PeakRecord):
 
 DESCRIPTION = (
     "One row per cell; columns that describe all repeats of the load line have the same value in"
-    " each row. The table of peaks also has these lines. Empty without such an experiment."
+    " each row. The table peaks also has these load lines. The table is empty without an"
+    " experiment `background`."
 )
 TITLE = "Peak beside tenants at fixed rates"
 NOTE = (
-    "The design of the 2020 study: the peak of one tenant beside other tenants at constant rates."
-    " Shares are relative to dedicated peaks. If the two shares add up to more than 1, one shared"
-    " server carries more than dedicated servers of the same cost. 95 % intervals in brackets."
+    "The peak of one tenant beside other tenants at constant rates, which is the design of the"
+    " 2020 study. Shares are relative to dedicated peaks. If the two shares add up to more than 1,"
+    " one shared server carries more than dedicated servers of the same cost. 95 % intervals in"
+    " brackets."
 )
 SHOWN = {
     "cell": "cell",

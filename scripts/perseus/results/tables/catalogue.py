@@ -64,16 +64,16 @@ class CatalogueRecord(Record):
 
 RECORD = CatalogueRecord
 DESCRIPTION = (
-    "One row per cell and SLA; a cell without limits has one row with the reason. Empty without a"
-    " catalogue."
+    "One row per cell and SLA; a cell without limits has one row with the reason. The table is"
+    " empty without an experiment `catalogue`."
 )
 TITLE = "What networks cost"
 NOTE = (
     "Each network alone: in process, on a full server, and its limit within an SLA by a simulated"
-    " queue (docs/explanation/catalogue.md). Accuracies are those that torchvision publishes for"
-    " its weights in fp32. In another precision, the relative error indicates the loss. A network"
-    " is on the front if no other network with the same SLA and batch is better in cost and"
-    " accuracy."
+    " queue (docs/explanation/catalogue.md). Accuracies are the published accuracies of the"
+    " weights of torchvision in fp32. In another precision, the relative error indicates the loss"
+    " of accuracy. A network is on the front if no other network with the same SLA and batch is"
+    " better in cost and accuracy."
 )
 SHOWN = {
     "cell": "cell",

@@ -20,14 +20,15 @@ DESCRIPTION = (
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
-    f"The cheapest whole servers over the demand, at on-demand prices. The table looks at {STEPS}"
-    f" demands in equal ratios, up to what fills {MAX_SERVERS} dedicated servers. The lowest is"
-    f" one request a second, or {MIN_SERVERS:.0%} of what fills a dedicated server if that is less."
-    " All servers are of one type and planned with the lower limits, as in Your demand. Shared"
-    " servers are named if they are cheaper; their saving is reliable if they are also cheaper at"
-    " the estimates and in at least half of the random draws between them. Saving: lowest and"
-    " highest, against the cheapest dedicated servers for the same demand. P(saving > 0): the"
-    " lowest in the range."
+    f"The cheapest whole servers over the demand, at on-demand prices. The table uses {STEPS}"
+    f" demands in equal ratios. The highest demand fills {MAX_SERVERS} dedicated servers. The"
+    f" lowest demand is one request per second, or {MIN_SERVERS:.0%} of the capacity of a dedicated"
+    " server if that rate is less. All servers are of one type and planned with the lower limits,"
+    " as in Your demand. The table names shared servers if they are cheaper. A saving is reliable"
+    " if shared servers are also cheaper at the estimates and in at least half of the random"
+    " draws. Saving: the lowest and the highest saving in the range, relative to the cheapest"
+    " dedicated servers for the same demand. P(saving > 0): the lowest probability of a saving in"
+    " the range."
 )
 SHOWN = {
     "models": "models",

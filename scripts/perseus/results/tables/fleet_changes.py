@@ -15,9 +15,9 @@ from perseus.results.study_results import StudyResults
 DESCRIPTION = "One row per change of the highest demand or of a price; empty without a demand."
 TITLE = "If the demand or a price changes"
 NOTE = (
-    "The cheapest servers for the highest level of the demand after a change. Among equally"
-    " cheap ones, the servers without the change are preferred. Gap: the solver did not rule"
-    f" out a fleet that is cheaper by this share; above {GAP:.2%}, it ran out of time."
+    "The cheapest servers for the highest level of the demand after a change. Among equally cheap"
+    " fleets, Perseus prefers the fleet without the change. Gap: a fleet that is cheaper by this"
+    f" share may exist; if the gap is above {GAP:.2%}, the solver ran out of time."
 )
 SHOWN = {
     "servers may be": "strategy",

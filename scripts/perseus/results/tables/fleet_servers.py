@@ -15,8 +15,8 @@ from perseus.results.study_results import StudyResults
 DESCRIPTION = "One row per fleet, server, load line and price; empty without a demand."
 TITLE = "The servers of the fleets"
 NOTE = (
-    "How many servers to buy, which models each server runs, and how many requests/s it gets."
-    " Load: the requests/s of the busiest model as a share of its lower limit."
+    "The number of servers to buy, the models that each server runs, and the requests/s of each"
+    " server. Load: the requests/s of the busiest model as a share of its lower limit."
 )
 SHOWN = {
     "demand": "level",

@@ -26,11 +26,12 @@ DESCRIPTION = "One row per level of the demand and strategy; empty without a dem
 TITLE = "What to buy"
 NOTE = (
     "The cheapest whole servers for the demand, by integer programming. The plan uses lower"
-    f" limits, each 95 % sure. A month has {HOURS_PER_MONTH} hours. If known: 95 % interval of the"
-    " cost if the capacities were known exactly. P(enough): probability that the servers carry"
-    " the demand. Within the SLA: the lowest share of a model's requests in a simulated queue."
-    " Lost: share of the demand that revocations of spot servers lose. Gap: the solver did not"
-    " rule out a fleet that is cheaper by this share."
+    " limits, and each capacity exceeds its lower limit with a probability of 95 %. A month has"
+    f" {HOURS_PER_MONTH} hours. If known: the 95 % interval of the cost if the capacities were"
+    " known exactly. P(enough): the probability that the servers carry the demand. Within the SLA:"
+    " the share of requests within the SLA in a simulated queue, for the model with the lowest"
+    " share. Lost: the share of the demand that revocations of spot servers lose. Gap: a fleet"
+    " that is cheaper by this share may exist."
 )
 SHOWN = {
     "demand": "level",

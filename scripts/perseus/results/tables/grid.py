@@ -25,9 +25,11 @@ DESCRIPTION = (
 TITLE = "Settings side by side"
 NOTE = (
     "The settings of each grid, the cheapest first; 95 % intervals in brackets. Cost: USD per"
-    " million inferences at the estimated limit. Of the cheapest: how many times as much it costs."
-    " P(cheapest): by joint draws of all that may be recommended. Front: none of these is better in"
-    " cost, latency and throughput at once. p95: of the slowest tenant at the certified rate."
+    " million inferences at the estimated limit. Of the cheapest: the cost divided by the cost of"
+    " the cheapest setting. P(cheapest): the probability that the setting is the cheapest, by"
+    " joint draws of all settings that may be recommended. Front: no setting that may be"
+    " recommended is better in cost, latency and throughput at once. p95: the p95 of the slowest"
+    " tenant at the certified rate."
 )
 SHOWN = {
     "model or mix": "mix",

@@ -18,9 +18,10 @@ DESCRIPTION = (
 )
 TITLE = "Knees of closed loops"
 NOTE = (
-    "Fitted to the throughput of all tenants together over their requests in flight. At the knee,"
-    " the straight line of few requests meets the saturation throughput: with fewer requests in"
-    " flight the server idles, and additional ones only wait. 95 % intervals in brackets."
+    "The fit uses the throughput of all tenants together over their requests in flight. At the"
+    " knee, the straight line of few requests meets the saturation throughput. With fewer requests"
+    " in flight, the server is partly idle; additional requests only wait. 95 % intervals in"
+    " brackets."
 )
 SHOWN = {
     "cell": "cell",

@@ -18,15 +18,15 @@ DESCRIPTION = (
 )
 TITLE = "What one server carries"
 NOTE = (
-    "Requests/s of one image that a server carries of each of its models at the same time. A"
-    " server may get less of any model, but not more of one model instead of another. Plans use"
-    f" the lower limit: a server carries more with a probability of {1 - LOWER:.2f}. To plan by"
-    " hand, add servers until their lower limits cover the demand for each model. If several"
-    " mixes cover it, take the one with most to spare: the one whose scarcest model has the"
-    " highest lower limit in proportion to its demand. Shared rates are corrected to the speed"
-    " that the host had when models were measured alone, so they may differ from the table of"
-    " peaks. A lower limit may be above a certified rate. Plan by the lower limit: it weighs all"
-    " windows."
+    "Requests/s of one image that a server carries for each of its models at the same time. A"
+    " server may get less load of any model, but no more load of one model in exchange for less"
+    " load of another model. Plans use the lower limit: a server carries more with a probability"
+    f" of {1 - LOWER:.2f}. To plan by hand, add servers until their lower limits cover the demand"
+    " for each model. If several mixes cover the demand, take the mix with the largest spare"
+    " capacity: the mix whose scarcest model has the highest lower limit in proportion to its"
+    " demand. Shared rates are corrected to the speed that the host had when models were measured"
+    " alone, so they may differ from the table of peaks. A lower limit may be above a certified"
+    " rate. Plan by the lower limit, since it uses the evidence of all windows."
 )
 SHOWN = {
     "server": "server",

@@ -12,14 +12,14 @@ from perseus.results.tables import costs
 
 DESCRIPTION = (
     "One row per load line, pricing and price of `other_prices`, with the columns of costs; empty"
-    " without such prices."
+    " without `other_prices`."
 )
 TITLE = "At other prices"
 NOTE = (
     "The cost of the same servers in other regions, or as other instances (`other_prices`): USD"
-    " per million inferences at the estimated limit, 95 % intervals in brackets. Share: of the"
-    " instance and its price that belongs to a server. Valid on: the day, if known (a column Date"
-    " of the list, or costs.priced_on)."
+    " per million inferences at the estimated limit, 95 % intervals in brackets. Share: the share"
+    " of the instance and of its price that belongs to a server. Valid on: the day on which the"
+    " price was valid, if known (a column Date of the list, or costs.priced_on)."
 )
 SHOWN = {
     "server": "server",

@@ -23,7 +23,7 @@ NOTE = (
     "For each measured mix of different models, the prediction without the measurements of the"
     " mix, of one of its models, or of the whole server: |predicted / measured - 1|. Noise:"
     " uncertainty of the measured ratios (half of the 95 % interval, median). Carried nothing:"
-    " measured mixes that keep no SLA at any load, for which there is no error."
+    " measured mixes that keep no SLA at any load; these mixes have no error."
 )
 SHOWN = {
     "server": "server",

@@ -116,8 +116,9 @@ TITLE = "Bursts and traces"
 NOTE = (
     "The same arrivals, sent to all tenants together (shared) and to each tenant alone on the same"
     " server. Attained: requests within the SLA, 95 % interval in brackets; the worst minute may"
-    " begin at any second. Recovery: from the end of a burst until all its requests have ended and"
-    " the SLA held for a second. Sent on time: within 1 ms; the client causes late sends."
+    " begin at any second. Recovery: the time from the end of a burst until all its requests have"
+    " ended and the SLA has held for one second. Sent on time: the share of requests that the"
+    " client sent within 1 ms of the intended send time; the client causes late sends."
 )
 SHOWN = {
     "cell": "cell",

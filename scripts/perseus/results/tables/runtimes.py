@@ -20,14 +20,14 @@ from perseus.study.setting import MARK
 
 DESCRIPTION = (
     "One row per dedicated peak of a model that was measured with several runtimes or precisions;"
-    " empty without such models."
+    " empty if no model has several runtimes or precisions."
 )
 TITLE = "Runtimes"
 NOTE = (
-    "Limits of a model alone, with settings that differ only in runtime and precision; requests/s,"
-    " 95 % intervals in brackets. A runtime is ranked among those that computed in the same"
-    " precision. Another precision means other operations and other answers: its rate beside fp32"
-    " shows the gain of the precision, and not which runtime is faster."
+    "Limits of a model alone in requests/s, with settings that differ only in runtime and"
+    " precision; 95 % intervals in brackets. The rank compares only runtimes that computed in the"
+    " same precision. Another precision has other operations and other responses: the ratio to"
+    " fp32 shows the gain of the precision, and not which runtime is faster."
 )
 SHOWN = {
     "model": "mix",

@@ -54,14 +54,15 @@ class SlowdownRecord(Record):
 RECORD = SlowdownRecord
 DESCRIPTION = (
     "One row per ordered pair of tenants: a tenant, and the tenant beside it. In the row of a"
-    " tenant beside itself, the tenant is alone in both windows (A/A). Empty without such an"
-    " experiment."
+    " tenant beside itself, the tenant is alone in both windows (A/A). The table is empty without"
+    " an experiment `slowdown`."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
-    "Latency beside another tenant / latency alone at the same rate, mean and p95, with 95 %"
-    " intervals. A tenant beside itself is alone both times (A/A), which shows the noise. A"
-    " slowdown is beyond the noise if the 95 % interval of slowdown / A/A excludes 1."
+    "Slowdown of the mean and of the p95: latency beside another tenant / latency alone at the"
+    " same rate, with 95 % intervals. A tenant beside itself is alone in both windows (A/A), which"
+    " shows the noise. A slowdown is beyond the noise if the 95 % interval of slowdown / A/A"
+    " excludes 1."
 )
 SHOWN = {
     "cell": "cell",

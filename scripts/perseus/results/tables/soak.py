@@ -130,12 +130,12 @@ DESCRIPTION = "One row per cell and quantity that can drift."
 TITLE = "Soak"
 NOTE = (
     "The same load on one server for hours. A quantity grows or falls if the 95 % interval of its"
-    " change per hour (in brackets) excludes 0, and the change came to 1 % of the level at the"
+    " change per hour (in brackets) excludes 0, and the change is at least 1 % of the level at the"
     " start. A quantity is steady if the interval excludes 10 % of this level per hour. For failed"
     " requests, changes are shares of the exceedance that the SLA allows; the next column has the"
     " number of failed requests. A latency is infinite in windows in which more requests failed"
-    " than its percentile leaves out; it is then never called steady. Memory and open files are"
-    " those of the server's processes, between windows."
+    " than its percentile leaves out; this latency is never called steady. Memory and open files"
+    " belong to the processes of the server, and are measured between windows."
 )
 SHOWN = {
     "cell": "cell",

@@ -43,7 +43,7 @@ class StartupRecord(Record):
 RECORD = StartupRecord
 DESCRIPTION = (
     "One row per start of a server and tenant; if a cell has no start, it has one row per tenant"
-    " with the reason. Empty without such an experiment."
+    " with the reason. The table is empty without an experiment `startup`."
 )
 TITLE = "Starts of servers"
 NOTE = (

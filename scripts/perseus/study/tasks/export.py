@@ -8,16 +8,15 @@ from perseus.study.base import Part
 class ExportTask(Part):
     """Settings of an export. An SLA or a precision does not change it.
 
-    architecture: a torchvision classification model, such as "resnet50".
-    weights: "random" (seeded, needs no network), "DEFAULT" or the name of torchvision weights such
-        as "IMAGENET1K_V1" (downloaded by torchvision), or the path of a state_dict file, loaded
-        into the network as `torchvision.models.get_model(architecture)` builds it.
-    seed: of the random weights and of the random images.
-    input_size: height and width in pixels; None takes what the weights were made for.
-    request: "float32", normalised colours, or "uint8", pixels that the exported network normalises.
-    is_surveyed: whether a network that cannot be exported is a row of a survey that says why,
-        rather than the end of the run.
-    images: files, preprocessed as the weights want (`networks.preset`); none for random images.
+    `architecture` is a classification model of torchvision, such as "resnet50". `weights` is
+    "random" (seeded, needs no network access), "DEFAULT", the name of weights of torchvision such
+    as "IMAGENET1K_V1" (torchvision downloads them), or the path of a state_dict file. The file must
+    fit the network that `torchvision.models.get_model(architecture)` builds. `seed` is the seed of
+    random weights and random images. `input_size` is the height and width in pixels; None is the
+    size for which the weights were trained. `request` is "float32" (normalised colours) or "uint8"
+    (pixels that the exported network normalises). If `is_surveyed` is true, a network that cannot
+    be exported becomes a row of the catalogue with the reason, and the run continues. `images` has
+    image files, preprocessed for the weights (`networks.preset`); empty for random images.
     """
 
     architecture: str

@@ -10,10 +10,11 @@ from perseus.study.tasks.own_examples import OwnExamples
 class NetworkTask(Part):
     """The network to export, and the examples for its check.
 
-    architecture: timm/NAME, timm/NAME.TAG or torchvision/NAME. weights: "random" (seeded), trained
-    ones by name, or the path of a state_dict file. seed: of the random weights and of random
-    examples. input_size: height and width in pixels; None for the default of the architecture.
-    examples: content of the requests; pixels of images are converted for the architecture.
+    `architecture` is timm/NAME, timm/NAME.TAG or torchvision/NAME. `weights` is "random" (seeded),
+    the name of trained weights, or the path of a state_dict file. `seed` is the seed of random
+    weights and of random examples. `input_size` is the height and width in pixels, or None for the
+    default of the architecture. `examples` is the content of the requests; the pixels of images are
+    converted for the architecture.
     """
 
     architecture: str

@@ -11,9 +11,10 @@ from perseus.study.tasks.own_examples import OwnExamples
 class OwnOnnxTask(Part):
     """Settings for the file, which is an input of the job.
 
-    seed: of random examples. shape: by input, the sizes that the file leaves open, or all of them.
-    input_size: for all sizes that it leaves open, None for none. examples: content of the requests.
-    deterministic: whether it must give the same answers again.
+    `seed` is the seed of random examples. `shape` has the variable sizes of each input, or all its
+    sizes. `input_size` applies to all variable sizes; it is None if no size is set. `examples` is
+    the content of the requests. `deterministic` is true if the model must give the same responses
+    again.
     """
 
     seed: int = 0

@@ -9,9 +9,9 @@ class ServedEnsemble(Part):
     """The preprocessing model of a tenant with images, and the ensemble of preprocessing and
     network.
 
-    tenant: the name of the ensemble in Triton. preprocess, network: the names of its steps.
-    max_batch_size: that of the network. processes: number of parallel processes for preprocessing,
-    with one image each.
+    `tenant` is the name of the ensemble in Triton, and `preprocess` and `network` are the names of
+    its steps. `max_batch_size` is the largest batch of the network. `processes` is the number of
+    parallel processes for preprocessing, with one image each.
     """
 
     tenant: str
@@ -24,18 +24,19 @@ class ServedEnsemble(Part):
 class ServedTenant(Part):
     """A model as it is served in one scenario.
 
-    name: the name Triton serves it under, of letters, digits, '_', '-' and '~'; then ".network"
-    where it is a step of an ensemble. model: the name of the model in the study; not written, it
-    explains error messages. runtime, precision: what executes it, and how; `study.runtimes`
-    knows which it can. Inputs and outputs are fp32 at every precision. model_file: the name of
-    the file that the runtime loads. gpus: as the server numbers them; none for a CPU. instances:
-    copies of the model that may execute at the same time, on each of the GPUs.
-    request_batch_size: examples in each request, such as images. max_queue_delay_us: how long a
-    request may wait for others to share its batch, in microseconds; None switches dynamic
-    batching off. preferred_batch_sizes: batches that are sent without further waiting; needs
-    dynamic batching. priority: share of the cores among tenants that have one: an instance of
-    priority 1 gets twice as many turns as one of priority 2. intra_op_threads: threads of each
-    instance. ensemble: what it is a step of; None of others.
+    `name` is the name of the model in Triton, of letters, digits, '_', '-' and '~'; a step of an
+    ensemble has the suffix ".network". `model` is the name of the model in the study, for error
+    messages only. `runtime` executes the model in `precision`; `study.runtimes` has the precisions
+    of each runtime. Inputs and outputs are fp32 at every precision. `model_file` is the name of the
+    file that the runtime loads. `gpus` has the numbers of the GPUs inside the server, empty for a
+    CPU. `instances` is the number of copies of the model that may execute at the same time, on each
+    GPU. `request_batch_size` is the number of examples in each request, such as images.
+    `max_queue_delay_us` is the time in microseconds that a request may wait for others to share its
+    batch; None switches dynamic batching off. `preferred_batch_sizes` has the batch sizes that are
+    executed without further waiting, and needs dynamic batching. `priority` is the share of the
+    cores among tenants with a priority: an instance of priority 1 gets twice as many turns as an
+    instance of priority 2. `intra_op_threads` is the number of threads of each instance. `ensemble`
+    is the ensemble that contains the model as a step, or None.
     """
 
     name: str
