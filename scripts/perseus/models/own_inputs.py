@@ -77,7 +77,10 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
     yield from _size_problems(inputs, sizes)
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
-        yield f"input_size: no size of {given} is {sizes.input_size} or open (remove it)"
+        yield (
+            f"input_size: {given} has no variable size and no size {sizes.input_size} (remove"
+            " input_size)"
+        )
 
 
 def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Iterator[str]:

@@ -221,7 +221,8 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
     """Return the inferences/s of each load line at its lowest certified rate.
 
-    The lowest repeat counts. The result is NaN if a repeat has no certified rate.
+    With several repeats, the lowest certified rate counts. The result is NaN if a repeat has no
+    certified rate.
     """
     cells = _of_cells(tables["tenants"], "rate_rps", images)
     return _lowest(cells.groupby(level=LINE, sort=False))

@@ -105,7 +105,7 @@ def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]
     bins = frame[same[0] & same[1] & same[2] & (frame["bin_s"] == bin_s)]
     bins = bins.assign(length_s=(end_s - bins["start_s"]).clip(upper=bin_s))
-    last = bins.iloc[-1:].assign(start_s=end_s)  # the last step needs an end
+    last = bins.iloc[-1:].assign(start_s=end_s)  # the last step of the line needs an end point
     return pd.concat([bins, last])
 
 

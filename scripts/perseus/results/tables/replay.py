@@ -148,7 +148,7 @@ SCHEMA = Schema(
                choices=PHASES),
         column("process", TEXT, "", "poisson, gamma, mmpp or trace",
                choices=("poisson", "gamma", "mmpp", "trace")),
-        column("duration_s", REAL, "s", "length of the arrivals", null=False),
+        column("duration_s", REAL, "s", "duration of the replayed arrivals", null=False),
         column("rate_rps", REAL, "requests/s", "configured mean rate"),
         column("offered_rps", REAL, "requests/s", "mean rate of the drawn arrivals"),
         column("busiest_rps", REAL, "requests/s", "largest number of arrivals in one second"),

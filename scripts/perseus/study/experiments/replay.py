@@ -257,6 +257,6 @@ class Settings(ExperimentSettings):
             yield f"{of} has no arrivals from second {begin_s:g} to {end_s:g} (change begins_s)"
         elif self._keeps_rates and rate_rps > MAX_RPS:
             yield (
-                f"{of} has {rate_rps:.3g} requests/s, at time_scale {scale:g}, and at most"
-                f" {MAX_RPS} can be sent (set rates_rps or percents_of_peak)"
+                f"{of} has {rate_rps:.3g} requests/s, at time_scale {scale:g}, but the client can"
+                f" send at most {MAX_RPS} (set rates_rps or percents_of_peak)"
             )
