@@ -49,7 +49,7 @@ COST = {
     **{"ci_low_usd": 0.25, "ci_high_usd": 0.35, "dedicated_usd_per_million": 0.4},
 }
 OF_TENANTS = [
-    line | {"tenant": name}
+    line | {"tenant": name, "sla_percentile": 95.0, "sla_ms": 50.0}
     for line, names in zip(OF_LINES, ("a", "b", "ab"), strict=True)
     for name in names
 ]
