@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 from perseus.host import parquet
@@ -11,12 +12,19 @@ from perseus.results.tables import TABLES, module_of
 
 def tables_of(rows):
     """All tables of a study, of rows by table, in which columns may be missing."""
-    made = {}
-    for name in TABLES:
-        schema = module_of(name).SCHEMA
-        full = [{column: row.get(column) for column in schema.names} for row in rows.get(name, [])]
-        made[name] = parquet.table(full, schema.arrow).to_pandas()
-    return made
+    return empty_tables() | {name: table_of(name, of) for name, of in rows.items() if of}
+
+
+@cache
+def empty_tables():
+    """To read only."""
+    return {name: table_of(name, []) for name in TABLES}
+
+
+def table_of(name, rows):
+    schema = module_of(name).SCHEMA
+    full = [{column: row.get(column) for column in schema.names} for row in rows]
+    return parquet.table(full, schema.arrow).to_pandas()
 
 
 def sentences_of(tables):
