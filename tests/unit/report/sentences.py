@@ -28,9 +28,12 @@ def table_of(name, rows):
 
 
 def sentences_of(tables):
-    """All that is answered, as one text; what is summed up, too."""
+    """All that is answered, as one text; what is summed up, too. No number that is not there has
+    been written as one."""
     each = [part for conclusion in conclusions(tables) for part in (conclusion, *conclusion.parts)]
-    return " ".join(text for part in each for text in (part.headline, *part.sentences))
+    found = " ".join(text for part in each for text in (part.headline, *part.sentences))
+    assert not re.search(r"\b(nan|None|inf|NaT)\b", found)
+    return found
 
 
 def fragments(module):
@@ -66,9 +69,3 @@ def without_case(module, cases):
     found = fragments(module)
     assert found
     return [t for t in found if not any(t in sentence or sentence in t for sentence in cases)]
-
-
-def shows_nothing_missing(cases):
-    """No number that is not there has been written as one."""
-    for tables in (each for pair in cases.values() for each in pair):
-        assert not re.search(r"\b(nan|None|inf|NaT)\b", sentences_of(tables))
