@@ -61,9 +61,10 @@ def exported(
     """A folder with model.onnx and reference.npz, and the record of the check. To read only."""
 
     def export(folder: Path) -> None:
-        files = folder / "model.onnx", folder / "reference.npz"
-        record = onnx_export.export_model(export_task, *files)
+        model, reference = (folder / "files" / name for name in ("model.onnx", "reference.npz"))
+        model.parent.mkdir()
+        record = onnx_export.export_model(export_task, model, reference)
         (folder / "record.json").write_text(json.dumps(record))
 
     folder = made_once("exported", export)
-    return folder, json.loads((folder / "record.json").read_text())
+    return folder / "files", json.loads((folder / "record.json").read_text())
