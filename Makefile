@@ -27,8 +27,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The server's Python stub takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
-IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 \
-  --dist worksteal
+# One thread a process, and modules that are compiled once, though images of containers may ask not to.
+IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
+  $(BIN)/python -m pytest -m "not alone" -n 3 --dist worksteal
 # Every package, and Triton's server, which is installed without what its package asks for.
 WANTED := requirements.txt envs/triton.txt
 # Of what pip says, what it downloads and how large that is.

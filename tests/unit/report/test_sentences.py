@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sentences import (
     sentences_of,
-    shows_nothing_missing,
     stands_only_where_true,
     tables_of,
     without_case,
@@ -893,7 +892,3 @@ def test_a_sentence_stands_where_it_is_true_and_only_there(sentence):
 @pytest.mark.parametrize("module", [q for q in QUESTIONS if q not in (*OTHER_KINDS, "copies")])
 def test_every_sentence_of_the_code_has_a_case(module):
     assert without_case(module_of(module), CASES) == []
-
-
-def test_no_conclusion_shows_what_is_missing():
-    shows_nothing_missing(CASES)
