@@ -27,8 +27,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The Python stub of Triton takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
-IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 \
-  --dist worksteal
+# One thread per process. Compiled modules are cached, even if the environment of a container forbids it.
+IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
+  $(BIN)/python -m pytest -m "not alone" -n 3 --dist worksteal
 # All packages, and the Triton server. The server is installed without the dependencies of its package.
 WANTED := requirements.txt envs/triton.txt
 # Show only the lines of pip about downloads and their sizes.

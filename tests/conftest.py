@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import gc
+import json
+import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,11 @@ from perseus.study.tasks.export import ExportTask
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish() -> None:
+    """Exclude from garbage collection what stays until the end: the modules and the tests."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def export_task() -> ExportTask:
     """64 x 64 pixels keep tests fast; the architecture has batch normalisation."""
@@ -22,10 +32,39 @@ def export_task() -> ExportTask:
 
 
 @pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A function that returns a folder by its name, which `make` fills.
+
+    The processes of pytest-xdist share the folder: to read only.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+
+    def folder(name: str, make: Callable[[Path], object]) -> Path:
+        made, partial = root / name, root / f"{name}.partial"
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                partial.mkdir()
+                make(partial)
+                partial.rename(made)
+        return made
+
+    return folder
+
+
+@pytest.fixture(scope="session")
 def exported(
-    export_task: ExportTask, tmp_path_factory: pytest.TempPathFactory
+    export_task: ExportTask, made_once: Callable[..., Path]
 ) -> tuple[Path, dict[str, Any]]:
     """A folder with model.onnx and reference.npz, and the record of the check. To read only."""
-    folder = tmp_path_factory.mktemp("exported")
-    record = onnx_export.export_model(export_task, folder / "model.onnx", folder / "reference.npz")
-    return folder, record
+
+    def export(folder: Path) -> None:
+        model, reference = (folder / "files" / name for name in ("model.onnx", "reference.npz"))
+        model.parent.mkdir()
+        record = onnx_export.export_model(export_task, model, reference)
+        (folder / "record.json").write_text(json.dumps(record))
+
+    folder = made_once("exported", export)
+    return folder / "files", json.loads((folder / "record.json").read_text())

@@ -1,5 +1,6 @@
 """The workflow once with all results, once without; made in seconds by fake steps."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,19 +26,24 @@ figures: {width_mm: 160}
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+def finished(made_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     """All results of STUDY are there. To read only: tests edit a copy."""
-    workflow = Workflow.copied_to(tmp_path_factory.mktemp("finished"))
-    (workflow.root / "config" / "config.yaml").write_text(STUDY)
-    (workflow.root / "weights").mkdir()
-    write_shapes(workflow.root / "weights" / "resnet18.pt", "resnet18")
-    (workflow.root / "photos").mkdir()
+    made = Workflow(made_once("finished", finish))
+    return made.copy(tmp_path_factory.mktemp("finished") / "workflow")
+
+
+def finish(root: Path) -> None:
+    """Make all results of STUDY in an empty folder."""
+    workflow = Workflow.copied_to(root)
+    (root / "config" / "config.yaml").write_text(STUDY)
+    (root / "weights").mkdir()
+    write_shapes(root / "weights" / "resnet18.pt", "resnet18")
+    (root / "photos").mkdir()
     for number in range(1, 9):
-        (workflow.root / "photos" / f"{number}.jpg").write_bytes(b"photo %d" % number)
+        (root / "photos" / f"{number}.jpg").write_bytes(b"photo %d" % number)
     large = b"photo 1" * 200_000  # beyond what Snakemake compares unless it is told to
-    (workflow.root / "photos" / "1.jpg").write_bytes(large)
+    (root / "photos" / "1.jpg").write_bytes(large)
     workflow.run("--cores", "2", "all")
-    return workflow
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +71,7 @@ def edited(finished: Workflow, tmp_path: Path) -> Workflow:
 
 
 @pytest.fixture(scope="session")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+def empty(made_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     """The workflow with the default configuration and no results. To read only."""
-    return Workflow.copied_to(tmp_path_factory.mktemp("empty"))
+    made = Workflow(made_once("empty", Workflow.copied_to))
+    return made.copy(tmp_path_factory.mktemp("empty") / "workflow")

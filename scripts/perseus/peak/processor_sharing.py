@@ -34,7 +34,7 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """The case of two tenants, six times faster than `_of_any`."""
+    """The case of two tenants, three times faster than `_of_any`."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])
@@ -54,17 +54,26 @@ def _left_s(
     first, second, now_s = 0.0, 0.0, 0.0
     firsts, seconds = [], []
     for time_s, work, is_second in zip(times_s, works_s, of_second, strict=True):
-        passed_s = time_s - now_s
-        both = min(first, second, passed_s / each)
-        alone_s = passed_s - both * each
-        first, second = max(first - both - alone_s, 0.0), max(second - both - alone_s, 0.0)
+        left_s = time_s - now_s
+        now_s = time_s
+        # A search spends most of its time here: comparisons are faster than calls of min and max.
+        if first and second:
+            both = left_s / each
+            if first < both:
+                both = first
+            if second < both:
+                both = second
+            first -= both
+            second -= both
+            left_s -= both * each
+        first = first - left_s if first > left_s else 0.0
+        second = second - left_s if second > left_s else 0.0
         firsts.append(first)
         seconds.append(second)
         if is_second:
             second += work
         else:
             first += work
-        now_s = time_s
     return np.array(firsts), np.array(seconds)
 
 

@@ -15,8 +15,8 @@ from perseus.peak.durations import expected_s
 from perseus.peak.outcome import Outcome
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, saves
-from perseus.report.headline import best_saving, saving_bounds, top_fleets
-from perseus.report.numbers import bounds, listed, percent
+from perseus.report.headline import best_saving, cost_bounds, saving_bounds, top_fleets
+from perseus.report.numbers import listed, percent
 from perseus.report.shown_tables import machine_text
 from perseus.results.fleets.plans import SHARING
 from perseus.results.records import PeakRecord, Record
@@ -128,9 +128,11 @@ def caveats(tables: Tables) -> Iterator[str]:
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
-        yield f"Prices are of the configured {machine}, rates of the measured host."
+        yield f"The rates come from this host, the price is that of {machine}."
     elif len(priced):
-        yield "Prices are of the configured machines, rates of the measured hosts."
+        yield "The rates come from this host, the prices are those of other machines."
+    if len(priced):
+        yield "Measure on the server that you will buy."
     known = _known(tables["peaks"])
     little = []
     if "quick" in set(known["preset"]):
@@ -152,14 +154,14 @@ def bridge(tables: Tables) -> str:
     if not where or full is None:
         return ""
     if full["saving"] >= 0:
+        best = "best mix"
         effect = f"saves {percent(full['saving'])} ({saving_bounds(full)})"
     else:
-        low, high = float(full["ci_simultaneous_low"]), float(full["ci_simultaneous_high"])
-        ends = bounds(-np.inf if high >= 1 else -high, -low, percent)  # 1 is no bound
-        effect = f"costs {percent(-full['saving'])} more ({ends})"
+        best = "least costly mix"
+        effect = f"costs {percent(-full['saving'])} more ({cost_bounds(full)})"
     return (
         f"{where} sharing saves whole servers; at large demands, where every server is full, the"
-        f" best mix by estimate ({_short(full)}) {effect}."
+        f" {best} ({_short(full)}) {effect}."
     )
 
 

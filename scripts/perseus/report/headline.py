@@ -162,6 +162,12 @@ def best_saving(tables: Tables) -> pd.Series | None:
     return None if known.empty else known.sort_values("saving").iloc[-1]
 
 
+def cost_bounds(row: pd.Series) -> str:
+    """The simultaneous interval of the cost that sharing adds, the negative saving, as text."""
+    low, high = float(row["ci_simultaneous_low"]), float(row["ci_simultaneous_high"])
+    return bounds(-np.inf if high >= 1 else -high, -low, percent)  # 1 is no bound
+
+
 def saving_bounds(row: pd.Series) -> str:
     """Return the simultaneous interval as text; an upper end of 1 is no bound."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]

@@ -15,6 +15,7 @@ from perseus.report.conclusions.over_demand import all_questions, saves
 from perseus.report.conclusions.servers_to_buy import servers
 from perseus.report.headline import (
     best_saving,
+    cost_bounds,
     saving_bounds,
     saving_range,
     sure,
@@ -47,7 +48,7 @@ def cards(tables: Tables, cells: int) -> list[Card]:
 
     `cells` is the number of measured cells.
     """
-    found = [*_alone(tables["peaks"]), *_together(tables["peaks"]), *_money(tables)]
+    found = [*_alone(tables), *_together(tables["peaks"]), *_money(tables)]
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     evidence = Card("Evidence", str(cells), *_runs(cells, presets))
     return list(islice([*found, evidence], MAX_CARDS))
@@ -57,15 +58,21 @@ def _runs(count: int, presets: str) -> tuple[str, str]:
     return "run" if count == 1 else "runs", f"preset {presets}" if presets else ""
 
 
-def _alone(peaks: pd.DataFrame) -> Iterator[Card]:
+def _alone(tables: Tables) -> Iterator[Card]:
+    peaks, tenants = tables["peaks"], tables["tenants"]
     known = peaks[(peaks["kind"] == "dedicated") & peaks["estimate_rps"].notna()]
     if len(known) <= MAX_ALONE:
         for _, row in known.iterrows():
-            yield _rate(f"{row['mix']} alone", row)
+            slas = tenants[tenants["tenant"] == row["mix"]].apply(_sla, axis=1).unique()
+            yield _rate(f"{row['mix']} alone{slas[0] if len(slas) == 1 else ''}", row)
     else:
         ends = known["estimate_rps"].min(), known["estimate_rps"].max()
         value = f"{significant(ends[0])} to {significant(ends[1])}"
         yield Card("Models alone", value, RATE, f"{known['models'].nunique()} models")
+
+
+def _sla(tenant: pd.Series) -> str:
+    return f", p{tenant['sla_percentile']:g} within {tenant['sla_ms']:g} ms"
 
 
 def _together(peaks: pd.DataFrame) -> Iterator[Card]:
@@ -100,8 +107,11 @@ def _money(tables: Tables) -> Iterator[Card]:
 
 
 def _on_full_servers(best: pd.Series) -> Card:
-    note = f"{saving_bounds(best)} (95 %)"
-    return Card("Saving on full servers", percent(best["saving"]), note=note)
+    if best["saving"] >= 0:
+        note = f"{saving_bounds(best)} (95 %)"
+        return Card("Saving on full servers", percent(best["saving"]), note=note)
+    note = f"{cost_bounds(best)} (95 %)"
+    return Card("Extra cost on full servers", percent(-best["saving"]), note=note)
 
 
 def _of_demand(row: pd.Series) -> Iterator[Card]:

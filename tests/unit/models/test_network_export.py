@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from perseus.study.tasks.network import NetworkTask
 from perseus.study.tasks.own_examples import OwnExamples
 
 SEGMENTER = "torchvision/lraspp_mobilenet_v3_large"
+DETECTOR = NetworkTask(architecture="torchvision/ssdlite320_mobilenet_v3_large")
 PX = 64
 
 
@@ -28,8 +30,35 @@ def exported(folder, **task):
     return export_network(asked, folder / "model.onnx", folder / "reference.npz")
 
 
-def test_a_segmenter_is_served_in_batches_as_torch_computes_it(tmp_path):
-    record = exported(tmp_path)
+@pytest.fixture(scope="module")
+def segmenter(tmp_path_factory):
+    """A folder with the files of its export, and the record. To read only."""
+    folder = tmp_path_factory.mktemp("segmenter")
+    return folder, exported(folder)
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory):
+    """The same of a detector."""
+    folder = tmp_path_factory.mktemp("detector")
+    return folder, export_network(DETECTOR, folder / "model.onnx", folder / "reference.npz")
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """A function that makes torch write the network of a folder at once."""
+
+    def of(folder):
+        def write(network, example, path, outputs, **how):
+            shutil.copy(folder / "model.onnx", path)
+
+        monkeypatch.setattr(network_export, "write_onnx", write)
+
+    return of
+
+
+def test_a_segmenter_is_served_in_batches_as_torch_computes_it(segmenter):
+    folder, record = segmenter
     tensors = ModelTensors.of(record)
     assert tensors.has_batches
     assert tensors.inputs == (TensorSpec("input", "FP32", (3, PX, PX)),)
@@ -37,16 +66,15 @@ def test_a_segmenter_is_served_in_batches_as_torch_computes_it(tmp_path):
     assert record["notes"] == []
     assert record["relative_error_to_torch"] < 1e-3
     assert (record["architecture"], record["weights"]) == (SEGMENTER, "random")
-    reference = Reference.read(tmp_path / "reference.npz")
-    network = OnnxNetwork(str(tmp_path / "model.onnx"), "it")
+    reference = Reference.read(folder / "reference.npz")
+    network = OnnxNetwork(str(folder / "model.onnx"), "it")
     batch = network.answer(reference.given([2, 0, 1]))["out"]
     assert batch.shape == (3, 21, PX, PX)
     np.testing.assert_allclose(batch, reference.expected([2, 0, 1])["out"], rtol=1e-3, atol=1e-3)
 
 
-def test_a_detector_is_served_one_image_a_request_with_what_it_finds(tmp_path):
-    task = NetworkTask(architecture="torchvision/ssdlite320_mobilenet_v3_large")
-    record = export_network(task, tmp_path / "model.onnx", tmp_path / "reference.npz")
+def test_a_detector_is_served_one_image_a_request_with_what_it_finds(detector):
+    folder, record = detector
     tensors = ModelTensors.of(record)
     assert not tensors.has_batches
     assert tensors.inputs == (TensorSpec("input", "FP32", (1, 3, 320, 320)),)
@@ -60,10 +88,13 @@ def test_a_detector_is_served_one_image_a_request_with_what_it_finds(tmp_path):
         in record["notes"][0]
     )
     assert record["relative_error_to_torch"] < 1e-3
-    assert Reference.read(tmp_path / "reference.npz").sorted_by == "scores"
+    assert Reference.read(folder / "reference.npz").sorted_by == "scores"
 
 
-def test_an_export_of_a_detector_with_other_boxes_is_refused(tmp_path, monkeypatch):
+def test_an_export_of_a_detector_with_other_boxes_is_refused(
+    detector, written, tmp_path, monkeypatch
+):
+    written(detector[0])
     torch_answers = network_export._reference
 
     def moved(*asked):
@@ -72,9 +103,8 @@ def test_an_export_of_a_detector_with_other_boxes_is_refused(tmp_path, monkeypat
         return replace(reference, answers=answers)
 
     monkeypatch.setattr(network_export, "_reference", moved)
-    task = NetworkTask(architecture="torchvision/ssdlite320_mobilenet_v3_large")
     with pytest.raises(ExportError, match="as exported differs from the original"):
-        export_network(task, tmp_path / "model.onnx", tmp_path / "reference.npz")
+        export_network(DETECTOR, tmp_path / "model.onnx", tmp_path / "reference.npz")
 
 
 def test_where_torch_cannot_leave_the_batch_open_it_is_fixed_and_said(tmp_path, monkeypatch):
@@ -95,7 +125,8 @@ def test_where_torch_cannot_leave_the_batch_open_it_is_fixed_and_said(tmp_path, 
     assert not any(str(tmp_path) in note or "/tmp" in note for note in record["notes"])
 
 
-def test_images_are_scaled_as_the_network_wants(tmp_path):
+def test_images_are_scaled_as_the_network_wants(segmenter, written, tmp_path):
+    written(segmenter[0])
     images = []
     for number in range(4):
         images.append(str(tmp_path / f"{number}.png"))

@@ -6,12 +6,10 @@ the bounds allow for chance; `make bench BENCH=coverage` has the statistics.
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
-from multiprocessing import get_context
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,13 +73,7 @@ def search(
 
 def searches(count: int, service=None, **kwargs) -> list[Peak]:
     """Searches with so many seeds."""
-    return on_all_cores(partial(search, service=service, **kwargs), count)
-
-
-def on_all_cores(task, count: int) -> list:
-    """What a task finds with each of so many seeds."""
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        return list(pool.map(task, range(count)))
+    return [search(seed, service, **kwargs) for seed in range(count)]
 
 
 def search_two(seed: int, services, line: LoadLine, slas, start: float = 0.5) -> Peak:
@@ -126,7 +118,7 @@ def peaks(request) -> tuple[str, float, list[Peak]]:
 @cache
 def found_on(name: str) -> list[Peak]:
     """Searches against one of SERVERS, which several tests ask of different things."""
-    return on_all_cores(partial(search_on, name), SEEDS)
+    return [search_on(name, seed) for seed in range(SEEDS)]
 
 
 def search_on(name: str, seed: int) -> Peak:
@@ -450,7 +442,7 @@ def test_a_search_of_invalid_windows_has_no_interval():
 def test_two_models_on_one_core_are_estimated_as_surely_as_said():
     """As a mix is: each has an instance and a queue, the core is shared among those at work."""
     limit = 125.6  # of a long simulation
-    found = on_all_cores(on_one_core, 8)
+    found = [on_one_core(seed) for seed in range(8)]
     estimates, certified, lows, highs = np.array(found).T
     assert np.mean(certified > limit) <= 1 - QUICK.confidence
     assert np.mean((lows <= limit) & (limit <= highs)) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 8)
@@ -648,7 +640,7 @@ def test_a_server_that_is_always_slower_under_overload_is_not_called_disturbed()
 
 
 def test_tenants_with_the_same_limit_do_not_lower_it():
-    found = on_all_cores(of_twins, 6)
+    found = [of_twins(seed) for seed in range(6)]
     estimates, lows, highs = np.array(found).T
     assert np.mean(estimates) == pytest.approx(MD1_LIMIT_RPS, rel=0.01)
     assert np.sum((lows <= MD1_LIMIT_RPS) & (highs >= MD1_LIMIT_RPS)) >= 6

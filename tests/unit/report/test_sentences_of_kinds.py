@@ -6,7 +6,6 @@ import synthetic
 import synthetic_files
 from sentences import (
     sentences_of,
-    shows_nothing_missing,
     stands_only_where_true,
     tables_of,
     without_case,
@@ -559,10 +558,6 @@ def test_a_sentence_stands_where_it_is_true_and_only_there(sentence):
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_every_sentence_of_a_kind_has_a_case(kind):
     assert without_case(module_of(kind), CASES) == []
-
-
-def test_no_conclusion_shows_what_is_missing():
-    shows_nothing_missing(CASES)
 
 
 @pytest.mark.parametrize("kind", synthetic_files.OF_KIND)

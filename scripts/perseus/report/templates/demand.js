@@ -57,8 +57,12 @@ function savingCard(shared, dedicated, known) {
   if (!dedicated.counts || !dedicated.usd) return [];
   const saving = 1 - shared.usd / dedicated.usd;
   const ends = known && [...new Set([percent(known.low), percent(known.high)])].join(" to ");
-  const note = known ? `95\u00a0% interval ${ends}; ${sure(known.chance)} to save` : "";
-  return [card("Saving of sharing", saving > TOLERANCE ? percent(saving) : "none", note)];
+  if (saving > TOLERANCE) {
+    const note = known ? `95\u00a0% interval ${ends}; ${sure(known.chance)} to save` : "";
+    return [card("Saving of sharing", percent(saving), note)];
+  }
+  const note = known && known.chance > 0 ? `without the margin of the lower limits, ${sure(known.chance)} to save` : "";
+  return [card("Saving of sharing", "none", note)];
 }
 
 // Rows of what the servers of a plan get, in requests/s and as a share of what they carry.
