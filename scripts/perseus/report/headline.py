@@ -163,7 +163,8 @@ def best_saving(tables: Tables) -> pd.Series | None:
 
 
 def cost_bounds(row: pd.Series) -> str:
-    """The simultaneous interval of the cost that sharing adds, the negative saving, as text."""
+    """Return the simultaneous interval of the additional cost of sharing (the negative saving) as
+    text."""
     low, high = float(row["ci_simultaneous_low"]), float(row["ci_simultaneous_high"])
     return bounds(-np.inf if high >= 1 else -high, -low, percent)  # 1 is no bound
 

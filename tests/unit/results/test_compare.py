@@ -427,8 +427,8 @@ def test_another_preset_is_another_question(tmp_path):
     sources = written(tmp_path, base, "base"), written(tmp_path, new)
     peaks = [each.pair for each in compare(*sources, draws=200).judged if each.pair.metric == PEAK]
     assert {pair.why_not for pair in peaks} == {
-        "only in base, with preset quick: the other has standard",
-        "only in new, with preset standard: the other has quick",
+        "only in base, with preset quick; the other study has preset standard",
+        "only in new, with preset standard; the other study has preset quick",
     }
 
 

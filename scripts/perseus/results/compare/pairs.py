@@ -92,7 +92,7 @@ def _only_in_one(
     line: ComparedLine, where: str, others: Mapping[LineKey, ComparedLine]
 ) -> ComparedPair:
     same = [preset for *of, preset in others if of == list(line.key[:2])]
-    which = f", with preset {line.key[2]}: the other has {same[0]}" if same else ""
+    which = f", with preset {line.key[2]}; the other study has preset {same[0]}" if same else ""
     value, why_not = _without_draws(line), f"only in {where}{which}"
     if where == "base":
         return ComparedPair(PEAK, line, value, NOTHING, (line.repeats, 0), why_not=why_not)

@@ -82,18 +82,18 @@ SCHEMA = Schema(
             "standard deviation of the throughput between the windows of one server, relative to"
             " capacity_rps", most=inf),
         column("windows_low", REAL, "share",
-            "lower end of the 95 % interval of between_windows (chi-squared)",
+            "lower end of the 95 % interval of the column between_windows (chi-squared)",
                most=inf),
         column("windows_high", REAL, "share",
-            "upper end of the 95 % interval of between_windows", most=inf),
+            "upper end of the 95 % interval of the column between_windows", most=inf),
         column("between_restarts", REAL, "share",
             "standard deviation of the throughput between restarted servers, relative to"
             " capacity_rps", most=inf),
         column("restarts_low", REAL, "share",
-            "lower end of the 95 % interval of between_restarts (chi-squared)",
+            "lower end of the 95 % interval of the column between_restarts (chi-squared)",
                most=inf),
         column("restarts_high", REAL, "share",
-            "upper end of the 95 % interval of between_restarts", most=inf),
+            "upper end of the 95 % interval of the column between_restarts", most=inf),
         column("noise_floor", REAL, "share",
             "noise floor: the relative difference between two equal single cells that chance"
             " exceeds in 5 % of pairs (docs/explanation/noise.md)", most=inf),

@@ -137,8 +137,9 @@ SCHEMA = Schema(
             "saturation throughput: images per second of a server that always has requests"
             " waiting"),
         column("full_low_ips", REAL, "images/s",
-            "lower end of the 95 % interval of full_ips, by batch means"),
-        column("full_high_ips", REAL, "images/s", "upper end of the 95 % interval of full_ips"),
+            "lower end of the 95 % interval of the column full_ips, by batch means"),
+        column("full_high_ips", REAL, "images/s",
+            "upper end of the 95 % interval of the column full_ips"),
         column("server_share", REAL, "share",
             "share of the time of an image on a full server that the server adds"
             " to the network: 1 - full_ips / in_process_ips; negative if the host"
@@ -150,16 +151,18 @@ SCHEMA = Schema(
         column("limit_rps", REAL, "requests/s",
             "estimated limit of the server, by a simulated queue"),
         column("ci_low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of limit_rps, from the interval of the full server"),
-        column("ci_high_rps", REAL, "requests/s", "upper end of the 95 % interval of limit_rps"),
+            "lower end of the 95 % interval of the column limit_rps, from the interval of the full"
+            " server"),
+        column("ci_high_rps", REAL, "requests/s",
+            "upper end of the 95 % interval of the column limit_rps"),
         column("certified_rps", REAL, "requests/s",
             "certified rate: the highest rate that passed a fresh window"),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million images at the limit, by the first pricing of the study"),
         column("ci_low_usd", REAL, "USD",
-            "lower end of the 95 % interval of usd_per_million_inferences"),
+            "lower end of the 95 % interval of the column usd_per_million_inferences"),
         column("ci_high_usd", REAL, "USD",
-            "upper end of the 95 % interval of usd_per_million_inferences"),
+            "upper end of the 95 % interval of the column usd_per_million_inferences"),
         column("on_front", FLAG, "",
             "true if the network is on the Pareto front: no other row with the same SLA, batch and"
             " device is better in cost or accuracy and at least as good in the other; null without"

@@ -92,9 +92,10 @@ SCHEMA = Schema(
             "number of requests that failed, timed out, were refused or were not sent"),
         column("p50_ms", REAL, "ms", "median latency from the actual send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of p95_ms"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column p95_ms"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of p95_ms; infinite if too few requests bound it"),
+            "upper end of the 95 % interval of the column p95_ms; infinite if too few requests"
+            " bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("queue_ms", REAL, "ms", "mean queue time in the server"),
         column("compute_ms", REAL, "ms",

@@ -71,10 +71,10 @@ SCHEMA = Schema(
             "limit of this runtime / limit of the fastest runtime with the same precision",
                least=0),
         column("ratio_low", REAL, "",
-            "lower end of the 95 % interval of rate_ratio, from joint draws",
+            "lower end of the 95 % interval of the column rate_ratio, from joint draws",
                least=0),
         column("ratio_high", REAL, "",
-            "upper end of the 95 % interval of rate_ratio", least=0, most=inf),
+            "upper end of the 95 % interval of the column rate_ratio", least=0, most=inf),
         column("probability_fastest", REAL, "",
             "probability that the runtime is the fastest with the same precision: its share of the"
             " joint draws; null if a limit has no bound", least=0, most=1),
@@ -82,9 +82,9 @@ SCHEMA = Schema(
             "limit of this runtime / limit of the fastest runtime in fp32, which shows the gain of"
             " another precision; null in fp32", least=0),
         column("fp32_ratio_low", REAL, "",
-            "lower end of the 95 % interval of fp32_ratio, from joint draws", least=0),
+            "lower end of the 95 % interval of the column fp32_ratio, from joint draws", least=0),
         column("fp32_ratio_high", REAL, "",
-            "upper end of the 95 % interval of fp32_ratio", least=0, most=inf),
+            "upper end of the 95 % interval of the column fp32_ratio", least=0, most=inf),
         column("relative_error", REAL, "",
             "relative error of the served responses against the network in fp32"
             " (docs/evidence/exports.md): the largest error of all repeats", least=0),

@@ -61,8 +61,8 @@ TITLE = "Slowdown of each pair"
 NOTE = (
     "Slowdown of the mean and of the p95: latency beside another tenant / latency alone at the"
     " same rate, with 95 % intervals. A tenant beside itself is alone in both windows (A/A), which"
-    " shows the noise. A slowdown is beyond the noise if the 95 % interval of slowdown / A/A"
-    " excludes 1."
+    " shows the noise. A slowdown is beyond the noise if the 95 % interval of slowdown"
+    " / A/A excludes 1."
 )
 SHOWN = {
     "cell": "cell",
@@ -102,9 +102,10 @@ SCHEMA = Schema(
         column("slowdown", REAL, "",
             "slowdown of the mean latency (beside the other tenant / alone): the geometric mean"
             " over the comparisons", least=0),
-        column("slowdown_low", REAL, "", "lower end of the 95 % interval of slowdown",
+        column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column slowdown",
                least=0),
-        column("slowdown_high", REAL, "", "upper end of the 95 % interval of slowdown", least=0),
+        column("slowdown_high", REAL, "",
+            "upper end of the 95 % interval of the column slowdown", least=0),
         column("alone_p95_ms", REAL, "ms",
             "95th percentile of the latency alone: the geometric mean over the windows"),
         column("p95_ms", REAL, "ms",
@@ -113,10 +114,11 @@ SCHEMA = Schema(
         column("p95_slowdown", REAL, "",
             "slowdown of the 95th percentile (beside the other tenant / alone): the geometric mean"
             " over the comparisons", least=0),
-        column("p95_slowdown_low", REAL, "", "lower end of the 95 % interval of p95_slowdown",
+        column("p95_slowdown_low", REAL, "",
+            "lower end of the 95 % interval of the column p95_slowdown",
                least=0),
         column("p95_slowdown_high", REAL, "",
-            "upper end of the 95 % interval of p95_slowdown", least=0),
+            "upper end of the 95 % interval of the column p95_slowdown", least=0),
         column("beyond_noise", FLAG, "",
             "true if the slowdown differs significantly from the A/A comparison of the tenant: the"
             " 95 % interval of their ratio excludes 1; null in the A/A row",

@@ -176,9 +176,9 @@ SCHEMA = Schema(
         column("per_hour", REAL, "unit/h",
             "change per hour: the slope of the fitted line", least=-inf),
         column("low_per_hour", REAL, "unit/h",
-            "lower end of the 95 % interval of per_hour", least=-inf),
+            "lower end of the 95 % interval of the column per_hour", least=-inf),
         column("high_per_hour", REAL, "unit/h",
-            "upper end of the 95 % interval of per_hour", least=-inf),
+            "upper end of the 95 % interval of the column per_hour", least=-inf),
         column("drift", TEXT, "",
             "trend: grows, falls, steady, too short to tell, or infinite at times (in some"
             " windows, more requests failed than the percentile leaves out)",

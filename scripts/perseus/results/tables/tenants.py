@@ -54,19 +54,21 @@ SCHEMA = Schema(
             "number of requests that failed, timed out, were refused or were not sent", null=True),
         column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of p95_ms"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column p95_ms"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of p95_ms; infinite if too few requests bound it"),
+            "upper end of the 95 % interval of the column p95_ms; infinite if too few requests"
+            " bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
                " same rate; null in dedicated scenarios"),
         column("slowdown", REAL, "", "slowdown by the other tenants: p95_ms / alone_p95_ms",
                least=0),
         column("slowdown_low", REAL, "",
-            "lower end of the 95 % interval of slowdown, from the intervals of both p95"
+            "lower end of the 95 % interval of the column slowdown, from the intervals of both p95"
             " latencies", least=0),
         column("slowdown_high", REAL, "",
-            "upper end of the 95 % interval of slowdown; infinite if too few requests bound it",
+            "upper end of the 95 % interval of the column slowdown; infinite if too few requests"
+            " bound it",
                least=0),
         column("sla_percentile", REAL, "%",
             "percentile of the latency to which the SLA applies", null=False),
