@@ -2,7 +2,7 @@
 
 config -> export -> repository -> measure -> tables -> figures -> report
 
-One study is one configuration file; its results lie in results/<study>/.
+A study is one configuration file. Its results are in results/<study>/.
 """
 
 from snakemake.utils import min_version
@@ -15,9 +15,9 @@ include: "rules/before.smk"
 include: "rules/after.smk"
 
 
-# The first rule, and so the default target, but not that of a workflow with this one as a module.
+# The first rule is the default target, except in a workflow that uses this workflow as a module.
 rule all:
-    """Everything: the report, and the tables and figures that it is made of."""
+    """Make the report of the study, with all tables and figures."""
     input:
         f"{RESULTS}/report.html",
         TABLE_FILES,
@@ -42,7 +42,7 @@ include: "rules/compare.smk"
 
 
 rule plan:
-    """The fleet for the study's demand: its tables and its figure."""
+    """Plan the fleet for the demand of the study: make its tables and its figure."""
     input:
         lambda w: plan_files(),
     message:
@@ -50,7 +50,7 @@ rule plan:
 
 
 rule measurements:
-    """The raw results of all cells, nothing aggregated."""
+    """Measure all cells, without making tables or figures."""
     input:
         lambda w: files.raw(STUDY, CELLS),
 
