@@ -1,4 +1,4 @@
-"""monitor.parquet: its columns, and every metric with its unit and meaning."""
+"""Define the columns of monitor.parquet, and every metric with its unit and meaning."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ METRICS = {
     "nv_gpu_*": "Triton's gauges of its GPUs, summed over them: utilization 0..1 each, memory in "
     "bytes, power in watts",
 }
-"""Every metric with its unit and meaning; `*` stands for the rest of a name from Triton."""
+"""Every metric with its unit and meaning; `*` stands for the rest of the name of a Triton
+metric."""
 
 _NAME = pa.dictionary(pa.int32(), TEXT)
 
@@ -48,4 +49,4 @@ MONITOR_SCHEMA = pa.schema(
         column("gpu", pa.int32(), "", "number of the GPU; null for all other metrics"),
     ]
 )
-"""Schema of monitor.parquet, with units in the fields' metadata."""
+"""Schema of monitor.parquet. The metadata of the fields contains the units."""

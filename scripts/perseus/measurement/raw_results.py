@@ -1,4 +1,4 @@
-"""The raw results of a cell, as Parquet files."""
+"""Write the raw results of a cell as Parquet files."""
 
 from __future__ import annotations
 
@@ -116,12 +116,13 @@ def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class RequestsWriter:
-    """Writes one row group per window, so that one window bounds the memory; a context manager."""
+    """Writes one row group per window, so that one window bounds the used memory; a context
+    manager."""
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)
         self.windows = 0
-        """Number of written windows, which is the number of the next window."""
+        """Number of written windows, which is also the number of the next window."""
 
     def __enter__(self) -> RequestsWriter:
         self._writer = pq.ParquetWriter(
@@ -134,7 +135,7 @@ class RequestsWriter:
         self._whole.__exit__(*exc)
 
     def add(self, tenants: Sequence[str], requests: Sequence[Requests]) -> int:
-        """Write the requests of the next window; return its number, counted from 0."""
+        """Write the requests of the next window, and return its number, counted from 0."""
         number = self.windows
         parts = [_table(number, *pair) for pair in zip(tenants, requests, strict=True)]
         self._writer.write_table(pa.concat_tables(parts).unify_dictionaries())

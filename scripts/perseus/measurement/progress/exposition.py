@@ -1,4 +1,4 @@
-"""Progress as Prometheus metrics and scrape targets."""
+"""Convert the progress of cells into Prometheus metrics and scrape targets."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ SLA = (*TENANT, "percentile")
 
 
 def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
-    """Return metrics of the cells that are measured now; values that do not exist yet have no
-    sample."""
+    """Yield metrics of the running cells. A value that does not exist yet has no sample."""
     yield GaugeMetricFamily("perseus_cells", "Cells that are measured now", len(cells))
     yield from _of_cells(cells)
     yield from _of_tenants(cells)
@@ -47,9 +46,11 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
 
 
 def _parameters(query: str) -> dict[str, str]:
-    """Return URL parameters in Prometheus's format: by label, with the first value.
+    """Return URL parameters as labels in Prometheus's format; the first value of each parameter
+    counts.
 
-    An invalid label name would make Prometheus refuse all targets, so it is left out.
+    The function omits parameters whose name is no valid label, since Prometheus would refuse all
+    targets.
     """
     return {
         f"__param_{name}": values[0]
