@@ -1,4 +1,4 @@
-"""Explain why a server did not start or has ended: the end of its log, and what to do."""
+"""Explain why a server did not start or has ended, with the end of its log and what to do."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from perseus.host.logs import last_lines
 
 
 class ServerError(RuntimeError):
-    """The server did not start, or ended early. The message says why and what to do next."""
+    """The server did not start, or ended early. The message states the reason and what to do
+    next."""
 
 
 class PortTakenError(ServerError):
-    """Another program took a port between its choice and its use."""
+    """Another program took a port after Perseus had chosen it, and before the server used it."""
 
 
 _HINTS = (
@@ -69,7 +70,10 @@ _HINTS = (
 
 
 def in_a_line(error: Exception) -> str:
-    """Return the message of an error without the log, except why models were not loaded."""
+    """Return the message of an error in one line.
+
+    From the log, the line contains only the reasons for which models were not loaded.
+    """
     first, *log = str(error).splitlines()
     message = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
     refused = (re.search(r"failed to load '.*", line) for line in log)
@@ -111,12 +115,12 @@ def dead_model(log_path: Path) -> ServerError:
 
 
 def _hint(lines: str) -> str:
-    """Return a hint for known log messages; empty for others."""
+    """Return a hint for known log messages; empty for other messages."""
     return next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
 
 
 def _still_loading(log_path: Path) -> str:
-    """Return a hint for models that Triton has begun to load and has not finished."""
+    """Return a hint with the models that Triton is still loading."""
     log = log_path.read_text(errors="replace")
     begun = dict.fromkeys(re.findall(r"\bloading: (\S+?):\d+", log))
     ended = {*re.findall(r"(?:successfully loaded|failed to load) '([^']+)'", log)}

@@ -1,6 +1,7 @@
-"""Models of a server that reports only their metadata, as in the Open Inference Protocol.
+"""Read models of a server that reports only metadata, as in the Open Inference Protocol.
 
-Metadata has no batches. A model takes batches if the first size of each of its tensors is open.
+Metadata contains no information on batches. A model accepts batches if the first size of each of
+its tensors is open.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 def read_open_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Ask a server for its model, whose requests will carry this number of examples.
+    """Return a model as the server's metadata describes it. Its requests will carry
+    `request_batch_size` examples.
 
-    The metadata do not say how many examples a request may carry, and whether the server joins
-    requests: `max_batch_size` is the configured size (0 without batches), and `dynamic_batching` is
-    None. Raises ServerError if the server has no such model or it is not ready, and for a model
-    that cannot be measured by requests with one response of numbers each.
+    The metadata does not say how many examples a request may carry, and whether the server joins
+    requests. Therefore `max_batch_size` is the configured size (0 without batches), and
+    `dynamic_batching` is None. Raises ServerError if the server does not have the model, or the
+    model is not ready. Perseus measures only requests with one response that consists of numbers,
+    and raises ServerError for all other models.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)
@@ -65,8 +68,8 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Return whether the first size of each tensor is the batch: it is open, and `shape` leaves it
-    out."""
+    """Return whether the first size of each tensor is the batch: the size is open, and `shape`
+    leaves it out."""
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors

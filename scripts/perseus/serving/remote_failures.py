@@ -1,4 +1,4 @@
-"""Explain errors of a remote server, and what to do."""
+"""Explain the errors of a remote server, and what to do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _HINTS = (
 
 
 def explained(error: InferenceServerException | OSError, where: str, access: Access) -> ServerError:
-    """Return the error in one sentence, without secrets, and a hint."""
+    """Return the error as one sentence without secrets, and a hint."""
     message = str(error)
     if isinstance(error, InferenceServerException):
         message = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"

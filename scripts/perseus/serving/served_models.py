@@ -1,6 +1,7 @@
-"""Read the models that a remote server already has, and check whether they can be measured.
+"""Read models that a remote server already has, and check whether Perseus can measure them.
 
-Nothing is loaded or unloaded. A model that cannot be measured is refused with all reasons.
+Perseus loads and unloads no models here. For a model that Perseus cannot measure, the error states
+all reasons.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ MAX_NAMED: Final = 20
 class ModelOnServer:
     """A model as its server reports it.
 
-    `max_batch_size` is 0 if requests have no batch. `version` is the highest one, which answers.
-    `config_sha256` is the hash of the configuration, or else of the metadata. `dynamic_batching` is
-    None if the server does not report it.
+    `max_batch_size` is 0 if requests have no batch. `version` is the highest version, which
+    responds to requests. `config_sha256` is the hash of the configuration, or else of the metadata.
+    `dynamic_batching` is None if the server does not report it.
     """
 
     name: str
@@ -47,10 +48,12 @@ class ModelOnServer:
 def read_served_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Ask a server for its model, whose requests will carry this number of examples.
+    """Return a model as the server's configuration describes it. Its requests will carry
+    `request_batch_size` examples.
 
-    Raises ServerError if the server cannot be asked, has no such model or it is not ready, and for
-    a model that cannot be measured by requests with one response of numbers each.
+    Raises ServerError if the server is unreachable, does not have the model, or the model is not
+    ready. Perseus measures only requests with one response that consists of numbers, and raises
+    ServerError for all other models.
     """
     with Control(server) as control:
         states = control.states(wanted.name)
@@ -99,13 +102,14 @@ def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
 
 
 def _digest(config: pb.ModelConfig) -> str:
-    """Return a digest of the configuration, independent of its serialisation."""
+    """Return a hash of the configuration that does not depend on its serialisation."""
     plain = json_format.MessageToDict(config, preserving_proto_field_name=True)
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Yield required inputs and inputs that the study names, with its shapes."""
+    """Return the required inputs and the inputs that the study names, with the shapes of the
+    study."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -152,13 +156,15 @@ def _of_tensors(
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape with the given sizes, for all dimensions or for the open ones; the given
-    sizes if they fit neither."""
+    """Return a shape with the given sizes in place of all sizes, or in place of the open sizes.
+
+    If the given sizes fit neither way, the result is the given sizes.
+    """
     return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
-    """Return whether a shape matches the configured one, in which -1 is open."""
+    """Return whether a shape matches the configured shape, in which -1 is an open size."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )
