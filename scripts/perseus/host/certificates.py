@@ -22,5 +22,5 @@ def certificates(path: Path) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError):
-        raise ValueError("it holds no certificates in PEM format") from None
+        raise ValueError("the file contains no certificates in PEM format") from None
     return text

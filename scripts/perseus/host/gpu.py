@@ -22,7 +22,8 @@ Handle = Any  # NVML's handle of a GPU
 
 METRICS = {
     "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a kernel ran",
-    "gpu_memory_utilisation": "share (0..1) of that period in which memory was read or written",
+    "gpu_memory_utilisation": "share (0..1) of the driver's last sampling period in which memory"
+    " was read or written",
     "gpu_memory_used_bytes": "bytes of the GPU's memory in use by all processes",
     "gpu_power_watts": "power of the whole board, W",
     "gpu_energy_joules": "energy of the whole board since the previous sample, J, by the GPU's own "
@@ -30,7 +31,7 @@ METRICS = {
     "gpu_sm_clock_mhz": "clock of the multiprocessors, MHz",
     "gpu_memory_clock_mhz": "clock of the memory, MHz",
     "gpu_temperature_c": "temperature of the chip, degrees Celsius",
-    "gpu_throttle_reasons": "why the clocks are not higher: NVML's bit mask (1 idle, 4 power cap, "
+    "gpu_throttle_reasons": "reasons for reduced clocks, as NVML's bit mask (1 idle, 4 power cap, "
     "8 hardware slowdown, 32 software thermal, 64 hardware thermal, 128 power brake)",
 }
 """Metrics of each GPU, with their units and meanings."""

@@ -16,8 +16,8 @@ METRIC: Final = "host_energy_joules"
 METRICS: Final = {
     METRIC: (
         "energy of the host's processors and their memory since the previous sample, J, by the"
-        " counters of /sys/class/powercap: it includes all processes; none if the counters cannot"
-        " be read"
+        " counters of /sys/class/powercap: the energy of all processes counts; no value if the"
+        " counters are not readable"
     ),
 }
 

@@ -22,7 +22,7 @@ notices no edit.
 The name of a record is the path of its file in base64, split into folders if the name is long.
 """
 
-TRUNCATED: Final = "{} was truncated after it was written: it is made again."
+TRUNCATED: Final = "{} was truncated after it was written: Perseus makes the file again."
 """Message about a truncated file."""
 
 

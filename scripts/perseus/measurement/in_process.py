@@ -67,12 +67,16 @@ def in_process_ms(
     try:
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
-        raise InProcessError(f"{tenant.name} does not answer in process within minutes") from None
+        raise InProcessError(
+            f"{tenant.name} does not respond without a server within minutes"
+        ) from None
     finally:
         kill_group(process)
-    lines = log_path.read_text("utf-8", errors="replace").splitlines() or ["it printed no message"]
+    lines = log_path.read_text("utf-8", errors="replace").splitlines() or [
+        "the process printed no message"
+    ]
     if process.returncode != 0:
-        raise InProcessError(f"{tenant.name} does not run in process: {lines[-1]}")
+        raise InProcessError(f"{tenant.name} does not run without a server: {lines[-1]}")
     return np.array(json.loads(lines[-1]))
 
 

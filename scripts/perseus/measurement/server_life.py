@@ -39,7 +39,7 @@ class ServerLife:
     def require(self) -> None:
         """Raise ServerError if the server has ended, is stopped, or sends no responses."""
         if not self._server.alive():
-            raise ServerError("the server is dead")
+            raise ServerError("the server has ended")
         # A server on another host has no visible process, so only missing responses show its end.
         unheard_s = time.monotonic() - self._heard_s
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:

@@ -55,4 +55,4 @@ class QuotaWatch:
 def warnings(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield one warning for a cell that a quota stopped. `record` is its part of record.json."""
     if message := record.get("throttled"):
-        yield f"{message}: the measured limits are those of the quota"
+        yield f"{message}: the measured limits are the limits of the quota"

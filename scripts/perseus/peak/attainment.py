@@ -117,10 +117,10 @@ def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[Replay
     A window in which the client or other processes delayed requests never counts against the
     server. If such a window keeps the SLA, an undisturbed window would have kept the SLA, too.
     """
-    missed = f"{1 - seen.exceedance:.1%} within {sla.latency_ms:g} ms"
+    missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
     others, used = other_load(seen)
-    sends = f"{1 - late_from_send:.1%} counted from their actual send times, which were late"
+    sends = f"{1 - late_from_send:.1%} did from their actual send times, which were late"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
         (invalid, ReplayVerdict.CLIENT_LIMITED, seen.reason),

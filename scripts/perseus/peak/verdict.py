@@ -315,7 +315,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     sent, answered = found.sent_ratio, found.completed_ratio
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
-        lag += " of another tenant, whose bursts delay this one"
+        lag += " of another tenant, whose bursts delay this tenant"
     elif client < HELD_UP_CPU:
         lag += f" although the client used only {client:.0%} of its core: the host delayed it"
     invalid, fails = Verdict.INVALID, Verdict.FAIL
@@ -327,16 +327,24 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         # Late sends alone may cause late responses, unless the server is certainly too slow.
         (found.lag_is_too_long, invalid, lag),
         # Unsent requests made the work of the server easier, so the server fails in any case.
-        (share.low > sla.allowed, fails, f"{share.value:.1%} over {sla.latency_ms:g} ms"),
+        (
+            share.low > sla.allowed,
+            fails,
+            f"{share.value:.1%} of the requests exceed {sla.latency_ms:g} ms",
+        ),
         # Check unsent requests before unanswered requests, since the client causes unsent requests.
         (sent < SENT, invalid, f"the client sent {sent:.1%} of the requests"),
-        (answered < ANSWERED, fails, f"answered {answered:.1%} of the requests"),
-        (found.growing, fails, "the backlog grows"),
+        (answered < ANSWERED, fails, f"the server answered {answered:.1%} of the requests"),
+        (found.growing, fails, "the queue of the server grows"),
         # Few requests are enough to fail a window, but not to pass it.
-        (n < fewest, Verdict.UNDECIDED, f"{n} requests, p{sla.percentile:g} needs {fewest}"),
+        (
+            n < fewest,
+            Verdict.UNDECIDED,
+            f"{n} requests are too few, p{sla.percentile:g} needs {fewest}",
+        ),
         (share.high <= sla.allowed, Verdict.PASS, "within the SLA"),
     )
-    undecided = f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
+    undecided = f"{share.low:.1%} to {share.high:.1%} of the requests exceed {sla.latency_ms:g} ms"
     verdict, reason = next(
         ((verdict, reason) for applies, verdict, reason in rules if applies),
         (Verdict.UNDECIDED, undecided),

@@ -111,7 +111,7 @@ class Access:
             with error:
                 raise OSError(f"HTTP {error.code} {self.hide(str(error.reason))}") from None
         except http.client.HTTPException as error:
-            raise OSError(f"no HTTP answer ({type(error).__name__})") from None
+            raise OSError(f"no HTTP response ({type(error).__name__})") from None
 
     def hide(self, text: str) -> str:
         """Return `text` with all secrets of at least MIN_SECRET_CHARACTERS replaced."""
@@ -165,12 +165,12 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
     while part := reply.read1(2**16):
         parts.append(part)
         if sum(map(len, parts)) > MAX_BYTES:
-            raise OSError(f"an answer of more than {MAX_BYTES} bytes")
+            raise OSError(f"a response of more than {MAX_BYTES} bytes")
         if time.monotonic() > deadline_s:
-            raise TimeoutError("the answer did not end in time")
+            raise TimeoutError("the response did not end in time")
     body = b"".join(parts)
     if length is not None and len(body) < length:  # read1 does not report a truncated body
-        raise OSError(f"the answer ended after {len(body)} of {length} bytes")
+        raise OSError(f"the response ended after {len(body)} of {length} bytes")
     return body
 
 
@@ -194,8 +194,8 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
             )
         elif not (secret.isascii() and secret.isprintable()) or secret != secret.strip():
             problems.append(
-                f"the environment variable {each.env} holds a character that no header can carry:"
-                " a line break, a space at an end, or a character that is not ASCII"
+                f"the environment variable {each.env} contains a character that no header may"
+                " contain: a line break, a space at an end, or a character that is not ASCII"
             )
         headers.append(Header(each.name, each.prefix, secret))
     try:

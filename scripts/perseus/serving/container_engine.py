@@ -124,7 +124,7 @@ def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
             raise ServerError(
                 f"{program} has no image {image} and cannot pull it:\n{last_lines(log_path)}\n"
                 "Is the name right, is this machine online, and is it logged in to the registry? "
-                "An image can also be carried here as a file."
+                "You can also copy an image to this machine as a file."
             )
     finally:
         with signals_deferred():
@@ -133,7 +133,7 @@ def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["(it says nothing)"])[-1]
+    return (text.strip().splitlines() or ["(no message)"])[-1]
 
 
 def container_pid(engine: str, name: str) -> int | None:
@@ -153,6 +153,6 @@ def remove_container(engine: str, name: str) -> None:
         if time.monotonic() > deadline:  # with --rm, the engine itself may remove it before
             raise ServerError(
                 f"{Path(engine).name} cannot remove the container {name}: "
-                f"{_last_line(removed.stderr)}. Remove it by hand before you measure again."
+                f"{_last_line(removed.stderr)}. Remove the container before you measure again."
             )
         time.sleep(0.2)

@@ -130,7 +130,7 @@ def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):
             raise ServerError(
                 f"the container's server may use CPUs {psutil.Process(pid).cpu_affinity()}, not "
-                f"only {list(cores)}: the engine does not pin it. Look at its cgroup settings, or "
+                f"only {list(cores)}: the engine does not pin it. Check its cgroup settings, or "
                 "choose another launcher."
             )
     return pid

@@ -27,15 +27,15 @@ _HINTS = (
     (
         r"cgroup controller|cpuset",
         "Hint: this user may not pin containers to cores (the cgroup controller cpuset); delegate "
-        "it to the user, run as root, or choose the launcher apptainer, which needs none.",
+        "it to the user, run as root, or choose the launcher apptainer, which needs no cgroup.",
     ),
     (
         r"tritonserver.*(executable file )?not found|tritonserver: no such file",
-        "Hint: the image has no tritonserver; take nvcr.io/nvidia/tritonserver:<YY.MM>-py3.",
+        "Hint: the image has no tritonserver; use nvcr.io/nvidia/tritonserver:<YY.MM>-py3.",
     ),
     (
         r"unable to find backend library|unable to find .*backend",
-        "Hint: the model names a backend that the folder of backends does not have.",
+        "Hint: the model names a backend that the folder of backends does not contain.",
     ),
     (
         r"ModuleNotFoundError|No module named",
@@ -47,7 +47,7 @@ _HINTS = (
     ),
     (
         r"No space left",
-        "Hint: a disk is full; free some of it, or set TMPDIR to another folder.",
+        "Hint: a disk is full; free some space, or set TMPDIR to another folder.",
     ),
     (
         r"failed to map segment from shared object",

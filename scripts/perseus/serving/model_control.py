@@ -104,17 +104,17 @@ class Control:
             self.unload(left, say)
             owners = {name: owner for name, owner in owners.items() if name not in left}
         problems = [
-            f"{name!r}, {f'of the measurement {owner}' if owner else 'not ours'}"
+            f"{name!r}, {f'of the measurement {owner}' if owner else 'not pushed by Perseus'}"
             for name, owner in owners.items()
             if name in ours or owner or not allow_other_models
         ]
         if problems:
             raise ServerError(
-                f"the server at {self._server.grpc_address} holds loaded models:"
-                f" {'; '.join(problems)}. They would be measured too, or replaced. Unload them"
-                " (POST /v2/repository/models/<name>/unload) if nobody needs them; set"
-                " other_models: allow to measure beside other models, never beside one of the"
-                " same name or of another measurement."
+                f"the server at {self._server.grpc_address} has loaded models:"
+                f" {'; '.join(problems)}. The measurement would include or replace these"
+                " models. Unload them (POST /v2/repository/models/<name>/unload) if nobody needs"
+                " them; set other_models: allow to measure beside other models, never beside a"
+                " model of the same name or of another measurement."
             )
 
     def loaded(self) -> list[str]:

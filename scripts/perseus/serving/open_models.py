@@ -43,7 +43,9 @@ def read_open_model(
     has_batches = _has_batches((*inputs, *outputs), wanted.shape)
     problems = [*_of_tensors(inputs, outputs, wanted.shape, has_batches)]
     if request_batch_size > 1 and not has_batches:
-        problems.append(f"it takes no batches (lower request_batch_size, {request_batch_size})")
+        problems.append(
+            f"the model accepts no batches (lower request_batch_size, {request_batch_size})"
+        )
     if problems:
         raise ServerError(
             f"{wanted.name!r} of the server at {server.asked_address} cannot be measured:"
@@ -92,24 +94,27 @@ def _of_tensors(
 ) -> Iterator[str]:
     for what, tensors in (("input", inputs), ("output", outputs)):
         if not tensors:
-            yield f"its metadata names no {what}s (name them in the settings of the model there)"
+            yield (
+                f"its metadata names no {what}s (name them in the settings of the model on the"
+                " server)"
+            )
         for each in tensors:
             if each.datatype not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {each.datatype}, but only numbers are"
+                    f"its {what} {each.name!r} has the type {each.datatype}, but only numbers are"
                     f" supported ({', '.join(DTYPES)})"
                 )
     asked = dict(zip((each.name for each in inputs), _dims(inputs, has_batches), strict=True))
     for name in shape:
         if name not in asked:
-            hint = did_you_mean(name, list(asked)) or f" (it has {', '.join(asked)})"
-            yield f"shape: {name!r} is none of its inputs{hint}"
+            hint = did_you_mean(name, list(asked)) or f" (the inputs are {', '.join(asked)})"
+            yield f"shape: {name!r} is not an input of the model{hint}"
     for name, dims in asked.items():
         given = closed(dims, shape.get(name))
         if OPEN in given:
             yield (
-                f"its input {name!r} is of shape {list(dims)}, and -1 is not fixed"
+                f"its input {name!r} has the shape {list(dims)}, and -1 is an open size"
                 f" (set shape: {{{name}: [...]}} of the model)"
             )
         elif not fits(given, dims):
-            yield f"shape: {name!r} is {list(given)}, and the server's input is {list(dims)}"
+            yield f"shape: {name!r} is {list(given)}, but the shape of the input is {list(dims)}"

@@ -83,7 +83,9 @@ def read_served_model(
     problems = [*_of_kind(config), *cached, *_of_tensors(found, wanted.shape, config)]
     if request_batch_size > max(1, most := found.max_batch_size):
         takes = f"batches of at most {most}" if most else "no batches"
-        problems.append(f"it takes {takes} (lower request_batch_size, {request_batch_size})")
+        problems.append(
+            f"the model accepts {takes} (lower request_batch_size, {request_batch_size})"
+        )
     if problems:
         raise ServerError(
             f"{wanted.name!r} of the server at {server.grpc_address} cannot be measured:"
@@ -121,12 +123,12 @@ def _spec(of: Any) -> TensorSpec:
 
 def _of_kind(config: pb.ModelConfig) -> Iterator[str]:
     if config.model_transaction_policy.decoupled:
-        yield "it is decoupled: a request may have any number of responses"
+        yield "the model is decoupled: a request may have any number of responses"
     if config.HasField("sequence_batching"):
-        yield "it keeps a state from one request to the next (sequence batching)"
+        yield "the model keeps a state from one request to the next (sequence batching)"
     for what, tensors in (("inputs", config.input), ("outputs", config.output)):
         if not tensors:
-            yield f"its configuration names no {what}"
+            yield f"the configuration of the model names no {what}"
 
 
 def _of_tensors(
@@ -136,23 +138,23 @@ def _of_tensors(
         for each in specs:
             if each.datatype not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {each.datatype}, but only numbers are"
+                    f"its {what} {each.name!r} has the type {each.datatype}, but only numbers are"
                     f" supported ({', '.join(DTYPES)})"
                 )
     dims = {each.name: tuple(each.dims) for each in config.input}
     for name in shape:
         if name not in dims:
-            hint = did_you_mean(name, list(dims)) or f" (it has {', '.join(dims)})"
-            yield f"shape: {name!r} is none of its inputs{hint}"
+            hint = did_you_mean(name, list(dims)) or f" (the inputs are {', '.join(dims)})"
+            yield f"shape: {name!r} is not an input of the model{hint}"
     for each in found.inputs:
         asked, given = dims[each.name], list(each.dims)
         if OPEN in given:
             yield (
-                f"its input {each.name!r} is of shape {list(asked)}, and -1 is not fixed"
+                f"its input {each.name!r} has the shape {list(asked)}, and -1 is an open size"
                 f" (set shape: {{{each.name}: [...]}} of the model)"
             )
         elif not fits(given, asked):
-            yield f"shape: {each.name!r} is {given}, and the server's input is {list(asked)}"
+            yield f"shape: {each.name!r} is {given}, but the shape of the input is {list(asked)}"
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:

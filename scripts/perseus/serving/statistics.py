@@ -58,7 +58,7 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
             cache_hits=int(stats["cache_hit"]["count"]) if "cache_hit" in stats else 0,
         )
     except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
-        message = server.access.hide(f"no statistics of {model} from the server: {error}")
+        message = server.access.hide(f"the server sent no statistics of {model}: {error}")
         raise ServerError(message) from None
 
 

@@ -155,7 +155,9 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
         return StatusCode.OK, ""
     if grpc_status is None:
         status = call.fields.get(":status", "")
-        return _CODES_OF_HTTP.get(status, StatusCode.UNKNOWN), f"not gRPC, but HTTP {status}"
+        return _CODES_OF_HTTP.get(
+            status, StatusCode.UNKNOWN
+        ), f"the server responded with HTTP {status} instead of gRPC"
     code = _CODES.get(grpc_status, StatusCode.UNKNOWN)
     if code is StatusCode.OK:
         return StatusCode.INTERNAL, "the response is not one complete message"
@@ -169,7 +171,7 @@ def too_large(message: str) -> str:
     if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
         has, most = map(int, sizes.groups())
         return (
-            f"a request has {has:,} bytes, and the server takes {most:,} at most (lower"
+            f"a request has {has:,} bytes, and the server accepts at most {most:,} (lower"
             " request_batch_size, or raise the server's limit of gRPC messages)"
         )
     return message
@@ -204,10 +206,10 @@ def decode(answer: bytes) -> dict[str, Tensor]:
         response = service_pb2.ModelInferResponse.FromString(answer)
         pairs = list(zip(response.outputs, response.raw_output_contents, strict=True))
         if not pairs:
-            raise ValueError("it has no outputs")
+            raise ValueError("the response has no outputs")
         return {
             each.name: np.frombuffer(data, DTYPES[each.datatype]).reshape(each.shape)
             for each, data in pairs
         }
     except (DecodeError, LookupError, ValueError) as error:
-        raise RequestFailedError(f"the response is not that of a model: {error}") from error
+        raise RequestFailedError(f"the response does not come from a model: {error}") from error

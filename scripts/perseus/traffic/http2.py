@@ -86,7 +86,7 @@ def _fields(block: bytes) -> Mapping[str, str]:
     try:
         return {str(name): str(value) for name, value in decoder.decode(block)}
     except (HPACKError, UnicodeDecodeError) as error:
-        raise Http2Error(f"header fields that cannot be read ({error})") from error
+        raise Http2Error(f"the server sent invalid header fields ({error})") from error
 
 
 S = TypeVar("S", bound=Stream)
@@ -216,7 +216,7 @@ class Http2(Generic[S]):
             high, low, kind, flags, number = _FRAME.unpack_from(data, start)
             length = high << 8 | low
             if length > FRAME_BYTES:
-                raise Http2Error(f"a frame of {length} bytes")
+                raise Http2Error(f"the server sent a frame of {length} bytes")
             if end - start - _FRAME.size < length:
                 break
             start += _FRAME.size + length
@@ -227,9 +227,9 @@ class Http2(Generic[S]):
 
     def _receive_frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if self._block is not None and kind != CONTINUATION:
-            raise Http2Error("a header block without its continuation")
+            raise Http2Error("the server sent a header block without its continuation")
         if not self.greeted and kind != SETTINGS:
-            raise Http2Error("a connection without initial settings")
+            raise Http2Error("the server began the connection without initial settings")
         if kind == DATA:
             self._data(flags, number, payload)
         elif kind == HEADERS:
@@ -237,7 +237,7 @@ class Http2(Generic[S]):
             self._headers(flags, flags, number, block)
         elif kind == CONTINUATION:
             if self._block is None or self._block[0] != number:
-                raise Http2Error("a continuation without a header block")
+                raise Http2Error("the server sent a continuation without a header block")
             _, first_flags, block = self._block
             self._headers(flags, first_flags, number, block + payload)
         elif kind == WINDOW_UPDATE:
@@ -253,7 +253,7 @@ class Http2(Generic[S]):
         elif kind == GOAWAY:
             self._goaway(payload)
         elif kind == PUSH_PROMISE:
-            raise Http2Error("an unexpected push")
+            raise Http2Error("the server sent an unexpected push")
 
     def _data(self, flags: int, number: int, payload: bytes) -> None:
         self._received_bytes += len(payload)
@@ -314,13 +314,15 @@ class Http2(Generic[S]):
         if flags & ACK:
             return
         if len(payload) % _SETTING.size:
-            raise Http2Error("truncated settings")
+            raise Http2Error("the server sent truncated settings")
         for name, value in _SETTING.iter_unpack(payload):
             if name == MAX_CONCURRENT_STREAMS:
                 self._most_open = value
             elif name == MAX_FRAME_SIZE:
                 if not FRAME_BYTES <= value <= MAX_FRAME_BYTES:
-                    raise Http2Error(f"settings that ask for frames of {value} bytes")
+                    raise Http2Error(
+                        f"the server sent settings that ask for frames of {value} bytes"
+                    )
                 self._frame_bytes = value
             elif name == INITIAL_WINDOW_SIZE:
                 for stream in self._open.values():
@@ -349,7 +351,7 @@ def _frame(kind: int, flags: int, number: int, payload: Buffer) -> tuple[Buffer,
 
 def _whole(payload: bytes) -> int:
     if len(payload) != 4:
-        raise Http2Error("a truncated frame")
+        raise Http2Error("the server sent a truncated frame")
     return int.from_bytes(payload, "big")
 
 
@@ -357,5 +359,5 @@ def _unpadded(flags: int, payload: bytes) -> bytes:
     if not flags & PADDED:
         return payload
     if not payload or payload[0] >= len(payload):
-        raise Http2Error("a frame with more padding than payload")
+        raise Http2Error("the server sent a frame with more padding than payload")
     return payload[1 : len(payload) - payload[0]]

@@ -234,7 +234,7 @@ class Http2Client:
         with self._lock:
             late = [call for call in self._http2.calls() if call.deadline_s <= now_s]
         for call in late:
-            self._end(call, End.LATE, "no answer in time")
+            self._end(call, End.LATE, "no response in time")
 
     def _disconnect(self) -> list[Call]:
         """Return the requests in flight. All later requests wait for another connection."""

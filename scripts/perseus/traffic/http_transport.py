@@ -92,7 +92,9 @@ class HttpTransport:
         ):
             await reply.read()
             if reply.status != 200:
-                raise aiohttp.ClientError(f"HTTP {reply.status} of {self._alive}")
+                raise aiohttp.ClientError(
+                    f"the server responded with HTTP {reply.status} at {self._alive}"
+                )
 
     def __exit__(self, *exc: object) -> None:
         self._wait(self._session.close())
@@ -155,7 +157,7 @@ class HttpTransport:
             ):
                 return _reply(answer, await answer.read())
         except TimeoutError:
-            return Reply(time.monotonic_ns(), Status.TIMEOUT, f"no answer after {timeout_s:g} s")
+            return Reply(time.monotonic_ns(), Status.TIMEOUT, f"no response after {timeout_s:g} s")
         except aiohttp.ClientConnectionError as error:
             return Reply(time.monotonic_ns(), Status.REFUSED, f"{type(error).__name__}: {error}")
         except Exception as error:  # a request with any error must count as failed
@@ -234,7 +236,7 @@ def decode(reply: Reply) -> dict[str, Tensor]:
         outputs = json.loads(reply.body[: reply.json_bytes])["outputs"]
         return dict(_outputs(outputs, reply.body[reply.json_bytes :]))
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
-        raise RequestFailedError(f"the response is not that of a model: {error}") from error
+        raise RequestFailedError(f"the response does not come from a model: {error}") from error
 
 
 def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tensor]]:

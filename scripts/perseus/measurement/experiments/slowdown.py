@@ -88,7 +88,10 @@ def measure(cell: CellUnderTest) -> Findings:
                 for step in offered(task, system, rates_rps, rng, partial(keep, cell, system)):
                     steps.append(step)
                     if step.outcome is not Outcome.OK:
-                        cell.say(f"{' beside '.join(step.tenants)}: {step.outcome}; goes on")
+                        cell.say(
+                            f"{' beside '.join(step.tenants)}: {step.outcome};"
+                            " the experiment continues"
+                        )
         except ServerError as error:
             outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:

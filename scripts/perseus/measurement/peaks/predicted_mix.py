@@ -60,14 +60,16 @@ def predicted_peak(
     found = best(errors, noise, missed)
     if found is None or not _is_enough(found, within_percent):
         different = sum(not each.shared.is_of_copies for each in known)
-        none = why_none("mixes before it", different, noise, missed)
-        cell.say(f"to be measured: {_how_far_off(found, within_percent) if found else none}")
+        none = why_none("earlier mixes", different, noise, missed)
+        cell.say(
+            f"Perseus measures this mix: {_how_far_off(found, within_percent) if found else none}"
+        )
         return None
     ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(search.DRAWS) + 0.5
     reason = (
-        f"not measured: {found.step} predicts it within {found.half_width:.0%}, from {found.n}"
-        " measured mixes"
+        f"not measured: model {found.step} predicts its peak within {found.half_width:.0%}, from"
+        f" {found.n} measured mixes"
     )
     return replace(
         no_peak(Outcome.PREDICTED, reason),
@@ -83,8 +85,10 @@ def _is_enough(found: Accuracy, within_percent: float | None) -> bool:
 
 
 def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
-    asked = "as a measurement" if within_percent is None else f"within {within_percent:g}%"
-    return f"{found.step} predicts it within {found.half_width:.0%}, not {asked}"
+    asked = (
+        "as exactly as a measurement" if within_percent is None else f"within {within_percent:g}%"
+    )
+    return f"model {found.step} predicts its peak within {found.half_width:.0%}, not {asked}"
 
 
 class SoloRecord(DedicatedRecord):

@@ -62,7 +62,7 @@ def _parameters(query: str) -> dict[str, str]:
 def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
     info = GaugeMetricFamily(
         "perseus_cell_info",
-        "1; its labels say what is measured",
+        "1; the labels name the running cell",
         labels=(*CELL, "server", "experiment"),
     )
     attempt = GaugeMetricFamily(
@@ -104,20 +104,22 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
     )
     answered = GaugeMetricFamily(
         "perseus_tenant_answered_requests_per_second",
-        "Share of the offered rate that was answered in the window",
+        "Rate of answered requests in the last window",
         labels=TENANT,
     )
     lag = GaugeMetricFamily(
         "perseus_tenant_send_lag_seconds",
-        "99th percentile of actual minus intended send in the last window",
+        "99th percentile of actual minus intended send time in the last window",
         labels=TENANT,
     )
     latency = GaugeMetricFamily(
         "perseus_tenant_latency_seconds",
-        "Latency of the SLA",
+        "Latency at the percentile of the SLA in the last window",
         labels=SLA,
     )
-    sla = GaugeMetricFamily("perseus_tenant_sla_seconds", "What that latency may be", labels=SLA)
+    sla = GaugeMetricFamily(
+        "perseus_tenant_sla_seconds", "Latency that the SLA allows at its percentile", labels=SLA
+    )
     for cell in cells:
         for tenant in cell.tenants:
             place = (cell.study, cell.cell, tenant.name)

@@ -30,7 +30,7 @@ def describe_search(
     about_min, most_min = expected_s(*sizes) / 60, longest_s(*sizes) / 60
     yield f"about {about_min:.1f} min of load, at most {most_min:.0f} min"
     if warning:
-        yield f"may end uncertified ({warning})"
+        yield f"the search may end without a certified rate ({warning})"
 
 
 def describe_window(window: Window, names: Sequence[str], seconds_left: float) -> str:

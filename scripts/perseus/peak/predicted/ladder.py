@@ -52,7 +52,7 @@ class LadderStep(StrEnum):
             LadderStep.UTILISATION: "utilisations add up to 1",
             LadderStep.SHARES: "shares of peaks add up to a constant",
             LadderStep.QUEUE: "a first-come first-served queue",
-            LadderStep.MEMORY: "that queue, with caches",
+            LadderStep.MEMORY: "a first-come first-served queue, with caches",
             LadderStep.PROCESSOR: "a processor shared equally, times a constant",
         }[self]
 

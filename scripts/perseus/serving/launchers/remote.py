@@ -38,7 +38,7 @@ def serve(
     """Serve as `launch` does. A remote server has its own cores, and no priorities among
     tenants."""
     if server.remote is None:
-        raise ServerError(f"{server.name}: the launcher 'remote' needs to know where it is")
+        raise ServerError(f"{server.name}: the launcher 'remote' needs the address of the server")
     return remote_server(server.remote, repository, log_path, say=say)
 
 
