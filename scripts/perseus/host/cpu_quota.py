@@ -62,8 +62,8 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
     """Yield the folders from the control group to the root of its hierarchy, in version 2 and in
     version 1.
 
-    In a container, the root may be the container's own group. The path of the group is then known
-    only on the host.
+    In a container, the root may be the container's own group. The path of this group is known only
+    on the host.
     """
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)

@@ -30,8 +30,9 @@ def exclusive(
 ) -> Iterator[None]:
     """Keep the locks with these names while the context is open; wait for locks of other processes.
 
-    All processes take locks in the same order, so no deadlock is possible. Waiting processes read
-    `owner`. `say` gets the name of the owner for which this process waits. Raises LockError.
+    All processes take locks in the same order, so no deadlock is possible. Processes that wait for
+    the lock read `owner`. `say` gets the name of the owner for which this process waits. Raises
+    LockError.
     """
     messages: list[str] = []
 
@@ -122,8 +123,8 @@ def _unusable(path: Path, why: str | None) -> str:
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Return whether the path still names the opened file. If not, other processes would lock a new
-    file."""
+    """Return whether the path still names the opened file. If the path names another file, other
+    processes lock the other file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:

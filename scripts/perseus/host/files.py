@@ -85,7 +85,7 @@ def arrived(path: Path) -> Path:
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write JSON atomically. NaN and infinite values become null."""
+    """Write JSON atomically. In the file, NaN and infinite values become null."""
     with whole(path) as partial:
         partial.write_text(json.dumps(_finite(value), indent=1, sort_keys=True) + "\n")
 

@@ -31,8 +31,8 @@ _POLL_S = 0.01
 def place() -> Path:
     """Return the folder in which Perseus creates temporary folders.
 
-    Triton's Python backend accepts only plain names. If TMPDIR has another name, Perseus ignores
-    TMPDIR.
+    Triton's Python backend accepts only plain names. If the path in TMPDIR is not plain, Perseus
+    ignores TMPDIR.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))

@@ -23,7 +23,7 @@ METRICS: Final = {
 
 
 class EnergyCounters:
-    """The energy counters of all processors. The first reading only sets the start."""
+    """The energy counters of all processors. The first reading sets only the start value."""
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)

@@ -1,7 +1,7 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-Perseus calls these functions during measurements. For a process tree, they need a fraction of the
-time of psutil.
+Perseus calls these functions during measurements. For a process tree, the functions of this module
+need a fraction of the time of psutil.
 """
 
 from __future__ import annotations

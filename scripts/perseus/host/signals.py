@@ -22,10 +22,11 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def terminate_as_exit() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that context managers clean up.
 
-    Only the first signal raises an exception; SIGINT raises KeyboardInterrupt. The process then
-    cleans up, and ignores signals for LEAVES_S seconds. A later signal raises an exception again,
-    because Python loses an exception in a destructor or a callback of C code. Enter the context in
-    the main thread, outside of a launcher. An ignored signal (nohup) stays ignored.
+    Only the first signal raises an exception; SIGINT raises KeyboardInterrupt. After the first
+    signal, the process cleans up, and ignores further signals for LEAVES_S seconds. A later signal
+    raises an exception again, because Python loses an exception in a destructor or a callback of C
+    code. Enter the context in the main thread, outside of a launcher. An ignored signal (nohup)
+    stays ignored.
     """
     signalled_s = -math.inf
 

@@ -2,8 +2,8 @@
 
 For a rule with ten thousand jobs, reading its script and inspecting its functions takes a fifth of
 the planning time. Cached results depend only on their key. Therefore other workflows that use this
-workflow as a module get the same results. If the functions of a Snakemake version have other
-arguments, Perseus does not cache them.
+workflow as a module get the same results. If a function of a Snakemake version has other arguments,
+Perseus does not cache the function.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Snakemake starts jobs through threads and shells, so a job may be no child of Snakemake. Therefore a
 signal at the death of the parent is not enough. Instead, Snakemake passes its identity in the
 environment, and each job checks the identity once a second. On a cluster, the identity names the
-Snakemake on the same machine. A job without an identity checks nothing.
+Snakemake on the same machine. A job without this identity does not check whether Snakemake has
+ended.
 """
 
 from __future__ import annotations

@@ -113,7 +113,8 @@ class Closed:
 
 @dataclass(frozen=True)
 class Open:
-    """The result of an open-loop window. A window is valid by the rules of every measurement."""
+    """The result of an open-loop window. The rules for a valid window are the same as in every
+    measurement."""
 
     rate_rps: float
     send_lag_p99_ms: float

@@ -118,8 +118,8 @@ class CellUnderTest:
         seconds_left: float | None = None,
         text: str = "",
     ) -> None:
-        """Report the progress after a window; `text` describes the window. If a server is given, it
-        runs."""
+        """Report the progress after a window; `text` describes the window. `server` is the running
+        server, None without a server."""
         # Readers of the progress have no access tokens, so they get only a URL without tokens.
         url = server.metrics_url if server and not server.access.headers else None
         rows = self.raw.windows

@@ -48,10 +48,10 @@ def failures(status: NDArray[np.uint8]) -> int:
     """Return the number of failed requests if the server is broken; otherwise 0.
 
     `status` has shape (n,). A server is broken if more than half of the requests fail. An
-    overloaded server with a full queue refuses most requests, but answers some requests. In this
-    case, the refused requests count as late, not as failed. Triton may answer no request for
-    seconds, and refuses all but the first requests in this time. A server that answers no request
-    at all is broken. Other code detects a server that has ended.
+    overloaded server with a full queue refuses most requests, but answers some requests. Requests
+    that an overloaded server refuses count as late, not as failed. An overloaded Triton may answer
+    no request for seconds, and refuses all but the first requests in this time. A server that
+    answers no request at all is broken. The function does not detect whether the server has ended.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED

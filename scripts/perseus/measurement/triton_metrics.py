@@ -73,8 +73,8 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
     """Return the increase of each counter between two readings.
 
     A lower value means that the counter was reset, because the server or the model was loaded
-    again. A new counter began at 0. In both cases the increase is the current value, as for
-    Prometheus's `increase`.
+    again. A counter that is missing in the first reading began at 0. The increase of a reset or new
+    counter is its current value, as for Prometheus's `increase`.
     """
     return {
         key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value

@@ -1,8 +1,9 @@
 """Compute the highest throughput of a model without batching, and warn about higher throughputs.
 
-Responses beyond this limit did not come from the model one after another. A cache in the server, in
-the model, or in front of both may have sent these responses. The requests that measure the limit
-have inputs that the server has not seen, so no cache can answer them.
+If the throughput exceeds this limit, the model did not compute the responses one after another. A
+cache in the server, in the model, or in front of both may have sent a part of the responses. The
+requests that measure the limit have inputs that the server has not seen, so no cache can answer
+them.
 """
 
 from __future__ import annotations

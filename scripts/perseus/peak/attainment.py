@@ -115,7 +115,7 @@ def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[Replay
     """Return the verdict of the first rule that applies, and its reason.
 
     A window in which the client or other processes delayed requests never counts against the
-    server. If such a window keeps the SLA, an undisturbed window would have kept the SLA, too.
+    server. If a disturbed window keeps the SLA, an undisturbed window would have kept the SLA, too.
     """
     missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID

@@ -22,9 +22,9 @@ PRIOR = 0.25
 """Standard deviation of the half-normal prior on the standard deviation between repeats, in units
 of log(limit).
 
-The speed of real hosts changed by 5 to 20 % between repeats. With this prior, intervals of two to
-five repeats cover the mean in 95 % of cases for hosts whose speed changes this much. Two repeats
-that agree still give an interval of about 20 %. By comparison, Student's t interval of two repeats
+The speed of real hosts changed by 5 to 20 % between repeats. For hosts whose speed changes by 5 to
+20 %, intervals of two to five repeats with this prior cover the mean in 95 % of cases. Even if two
+repeats agree, their interval is about 20 % wide. By comparison, Student's t interval of two repeats
 is uselessly wide.
 """
 
@@ -54,8 +54,9 @@ def limit_draws(
     Each repeat is drawn from its own posterior. All repeats of one draw are multiplied by a common
     factor, which accounts for the difference between the mean of few repeats and the mean of many
     repeats. The factor is exp(tau z / sqrt(repeats)), with z standard normal and tau from
-    `deviation_draws`. A single repeat has no common factor, since one repeat is no evidence of tau.
-    If other data also determine tau, pass draws of tau as `deviations`, shape (draws,).
+    `deviation_draws`. A single repeat has no common factor, since one repeat says nothing about the
+    standard deviation between repeats. If other data also determine tau, pass draws of tau as
+    `deviations`, shape (draws,).
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -79,9 +80,10 @@ def deviation_draws(
     """Return posterior draws of the standard deviation between repeats; shape (draws,).
 
     The model assumes that the result of repeat i, means[i], is normally distributed around a common
-    mean. Its variance is the sum of variances[i], the variance of the repeat's own posterior, and
-    the variance between repeats. The prior of the common mean is flat, and the prior of the
-    standard deviation is half-normal (Gelman et al., Bayesian Data Analysis, 3rd ed., eq. 5.21).
+    mean. The variance of the result is the sum of variances[i], which is the variance of the
+    repeat's own posterior, and the variance between repeats. The prior of the common mean is flat,
+    and the prior of the standard deviation is half-normal (Gelman et al., Bayesian Data Analysis,
+    3rd ed., eq. 5.21).
     """
     return shared_deviation_draws([(means, variances)], rng, draws)
 

@@ -51,7 +51,7 @@ def begins_too_slow(
 
     The text also says which preset can certify each tenant. The limit found by the search may be
     higher than the start rate. If the SLA leaves little time for waiting, the limit may be lower
-    than the start rate. The function then uses the lower rate.
+    than the start rate. The function checks the lower of both rates.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
@@ -72,8 +72,8 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
     """Return an upper bound of the limit of a server that serves one request after the other.
 
     A request that arrives during the service of another request waits for the rest of that service
-    time. The rest is uniformly distributed. If the rest can exceed the SLA minus the service time,
-    the SLA bounds the utilisation of the server.
+    time. The rest of a service time is uniformly distributed. If this rest can exceed the SLA minus
+    one service time, the SLA bounds the utilisation of the server.
     """
     # Share of late requests among the requests that find the server busy.
     late = 1 - (sla.latency_ms - work_ms) / work_ms

@@ -64,8 +64,8 @@ def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 def grace_s(slas: Sequence[Sla]) -> float:
     """Return the seconds that the search waits for the responses to the last counted requests.
 
-    The time is twice the longest SLA. A request without a response by then is late. The time also
-    separates lost requests clearly from slow requests.
+    The waiting time is twice the longest SLA. A request that gets no response within this time is
+    late. The waiting time also separates lost requests clearly from slow requests.
     """
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 

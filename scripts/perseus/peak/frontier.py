@@ -43,10 +43,11 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
     """Return the weights of the next mix to measure.
 
     For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
-    function chooses the gap with the largest product of width and uncertainty. The uncertainty is
-    bend plus doubt. The bend is the distance of the sharing ratio at an end of the gap from the
-    straight line between the neighbours of this end. The doubt is half the width of the intervals.
-    For three or more tenants, the function raises IndexError if no further mix exists.
+    function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
+    gap is the sum of its bend and its doubt. The bend is the distance of the sharing ratio at an
+    end of the gap from the straight line between the neighbours of this end. The doubt is half the
+    width of the intervals of the sharing ratios. For three or more tenants, the function raises
+    IndexError if no further mix exists.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -90,7 +91,7 @@ def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
     """Return the distance of each sharing ratio from the straight line between its known
     neighbours.
 
-    The distance is 0 at both ends, and for a mix without a known ratio.
+    The distance is 0 at both ends of the frontier, and for a mix without a known ratio.
     """
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)

@@ -1,9 +1,9 @@
 """Infer the service time of each request from arrival and response times.
 
 A busy first-come first-served server answers a request one service time after the previous
-response. The response times of this server show the service times without a counter in the server.
-The response times also show whether the server works in another way, in which case the service
-times cannot be inferred.
+response. Therefore the response times of a busy server show its service times, without a counter in
+the server. The response times also show whether the server works in another way, in which case the
+service times cannot be inferred.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from perseus.peak.stats import Floats
 
 FEWEST = 200
 """Least number of requests with a waiting time, and of requests without, for a comparison. The
-quantile LOW of 200 requests then rests on 20 requests."""
+quantile LOW of 200 requests rests on 20 requests."""
 
 LOW = 0.1
 """Quantile at which times with and without waiting are compared. Pauses and network delays only
@@ -27,9 +27,9 @@ lengthen times, so they disturb low quantiles least."""
 
 EVEN = 0.1
 """Largest relative difference between the mean service times of requests that waited long and of
-all other requests. A larger difference shows that the server has several workers or forms batches.
-In simulations, a single server shows a difference of up to 5 % by chance, two workers 8 to 27 %,
-four workers 26 % or more, and batches over 100 %."""
+all other requests. If the difference of the mean service times is larger, the server has several
+workers or forms batches. In simulations, a single server shows a difference of up to 5 % by chance,
+two workers 8 to 27 %, four workers 26 % or more, and batches over 100 %."""
 
 ERRORS = 3
 """Number of standard errors up to which chance may explain the difference of mean service times."""
@@ -54,8 +54,8 @@ In simulations, the correlation is up to 0.06 for variable service times by chan
 and 0.4 to 0.8 for equal service times on two or four workers."""
 
 LAG_ERRORS = 4
-"""Number of standard errors up to which chance may explain a correlation. The number is large,
-since the test compares several lags."""
+"""Number of standard errors up to which chance may explain a correlation. The allowed number of
+standard errors is large, since the test compares several lags."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
     """Return whether service times vary no more than latencies without load. If service times vary
-    more, several requests share the server."""
+    more than latencies without load, several requests share the server."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
@@ -188,18 +188,18 @@ def _independent(works_s: Sequence[Floats]) -> bool:
 
 
 BLOCKS = 40
-"""Number of blocks of neighbouring requests in the bootstrap. Neighbouring requests stay together,
-since the speed of a host changes over time."""
+"""Number of blocks of neighbouring requests in the bootstrap. The bootstrap keeps neighbouring
+requests together, since the speed of a host changes over time."""
 
 
 def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
     """Return random factors that describe the sampling error of a limit from few service times;
     shape (draws,).
 
-    The limit is at `rate_rps`. The tail of the waiting time decays like exp(-theta t), with theta
-    the root of rate (E exp(theta work) - 1) = theta (Asmussen, Applied Probability and Queues, 2nd
-    ed., section XIII.5, for Poisson arrivals). At the limit, theta has the value that the SLA
-    requires. The factors come from a block bootstrap of the service times.
+    The limit is the rate `rate_rps` in requests/s. The tail of the waiting time decays like
+    exp(-theta t), with theta the root of rate (E exp(theta work) - 1) = theta (Asmussen, Applied
+    Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals). At the limit, theta has
+    the value that the SLA requires. The factors come from a block bootstrap of the service times.
     """
 
     def surplus(theta: float) -> float:

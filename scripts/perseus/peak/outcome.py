@@ -52,13 +52,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Peak:
-    """The result of a search. Loads are load factors, and unknown values are NaN.
+    """The result of a search. Loads are given as load factors, and unknown values as NaN.
 
-    `certified` is the load factor that passed all its fresh windows. `certified_window` is the
-    index of the last of these windows in `windows`, or -1. `estimate` is the median of the
-    posterior of the limit. `posterior` contains draws of the limit, shape (draws,), and is empty if
-    no valid window is evidence of the limit. The spread of the draws includes the drift of the
-    host.
+    `certified` is the load factor at which all certification windows passed. `certified_window` is
+    the index in `windows` of the last certification window that passed, or -1. `estimate` is the
+    median of the posterior of the limit. `posterior` contains draws of the limit, shape (draws,),
+    and is empty if no valid window is evidence of the limit. The spread of the draws includes the
+    drift of the host.
 
     `other_load` describes the load of other processes during the search, and is empty if the load
     was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
@@ -119,7 +119,7 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     """Return a description of a steep rise of the latency just above the highest passing load.
 
-    The text is empty without a steep rise.
+    The text is empty without a steep rise of the latency.
     """
     valid = [w for w in windows if w.verdict is not Verdict.INVALID]
     passing = max(
@@ -157,7 +157,8 @@ def largest_other_load(windows: Sequence[Window]) -> str:
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
     """Return whether a valid window above the load factor `low` does not pass.
 
-    If so, the search found the limit of the server, and not only the limit of the client.
+    If a window above `low` does not pass, the search found the limit of the server, and not only
+    the limit of the client.
     """
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows

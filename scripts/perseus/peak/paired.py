@@ -20,7 +20,8 @@ from perseus.peak.stats import Floats
 
 OUTLYING, LEAST = 5.0, 0.005
 """Largest distance of a used round from the median, in median absolute deviations, and the least
-median absolute deviation. Of normally distributed values, 1 in 1,300 has a larger distance."""
+median absolute deviation. Of normally distributed values, 1 in 1,300 lies further from the
+median."""
 
 NEAR = 0.25
 """Standard deviation of the exponent that distinguishes the queueing disciplines, around the
@@ -32,7 +33,7 @@ class Round:
     """Saturation throughputs of each tenant in requests/s, alone and together with all other
     tenants.
 
-    The value is NaN if a tenant has no load or got no response. Windows count even if other
+    The throughput is NaN if a tenant has no load or got no response. Windows count even if other
     processes disturb them, since the disturbance slows all tenants of a round alike. Rounds that
     differ strongly from the other rounds do not count.
     """
@@ -98,11 +99,12 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     """Return the probability that the server serves all requests in the order of arrival, instead
     of serving all tenants at the same time.
 
-    Each tenant has equally many requests in flight. A server of the first kind then gives all
-    tenants the same throughput. A server of the second kind gives each tenant the same share of its
-    throughput alone. This share is proportional to a power of the service time, with exponent 1 for
-    the first kind and 0 for the second kind. If all service times are equal, both kinds behave
-    alike, and the probability is one half.
+    Each tenant has equally many requests in flight. A server that serves in the order of arrival
+    then gives all tenants the same throughput. A server that serves all tenants at the same time
+    gives each tenant the same share of its throughput alone. The share is proportional to a power
+    of the service time, with exponent 1 for service in the order of arrival and 0 for service at
+    the same time. If all service times are equal, both kinds of server behave alike, and the
+    probability is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

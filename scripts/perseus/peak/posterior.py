@@ -22,8 +22,8 @@ logarithm."""
 
 OPEN = 0.15
 """Ratio of the density at an end of the range to the highest density. Above this ratio, the limit
-may lie outside the range. The value is the ratio of a normal density at the ends of its 95 %
-interval."""
+may lie outside the range. For a normal distribution, the density at the ends of the 95 % interval
+has this ratio to the highest density."""
 
 BEYOND = 5 * REACH
 """Extension of the range of possible limits, as a natural logarithm, if the limit may lie outside
@@ -51,8 +51,9 @@ bursts of load on the host."""
 class LateCounts:
     """The numbers of requests and of late requests in each window; shape (k,) each.
 
-    `weights` is the number of independent requests per request. The weights rest on an estimated
-    dispersion, which is as uncertain as a variance with `freedom` degrees of freedom.
+    `weights` contains, for each window, the number of independent requests per request. The weights
+    rest on an estimated dispersion, which is as uncertain as a variance with `freedom` degrees of
+    freedom.
     """
 
     log_scales: Floats

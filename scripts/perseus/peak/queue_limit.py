@@ -25,7 +25,8 @@ class Discipline(StrEnum):
     """The queueing discipline among tenants with waiting requests.
 
     The factor `slower` multiplies service times. Under processor sharing, the factor applies while
-    another tenant is busy. In order of arrival, the factor always applies.
+    another tenant is busy. If the server serves requests in the order of arrival, the factor always
+    applies.
     """
 
     PROCESSOR_SHARING = "processor_sharing"

@@ -1,9 +1,9 @@
 """Simulate the windows of a search in a virtual queue, with the real arrival times.
 
 If the real server answers one request after the other, the service time of each request is known
-(`observed_work`), and the virtual queue reproduces the real queue. Otherwise the virtual queue
-draws service times from the latencies without load. The module then adjusts the speed of the
-virtual queue to the windows.
+(`observed_work`), and the virtual queue reproduces the real queue. If the service times are
+unknown, the virtual queue draws service times from the latencies without load. The module then
+adjusts the speed of the virtual queue to the windows.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class Trust:
 
 
 SEEN, IN_TURN, OUT_OF_TURN = Trust(1.0, 0.3), Trust(1.0, 1.0), Trust(20.0, 1.6)
-"""Prior assumptions for three cases. With observed service times, the virtual queue reproduces the
-real queue. In the second case, the server answers requests in order. In the third case, responses
-overtake each other, as with several workers or processor sharing."""
+"""Prior assumptions for three cases. In the first case, service times are observed, so the virtual
+queue reproduces the real queue. In the second case, service times are unknown, and the server
+answers requests in order. In the third case, responses overtake each other, as with several workers
+or processor sharing."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class QueueReplay:
         """Replay windows with observed service times, or with drawn times if they cannot be
         inferred.
 
-        The replay with drawn service times leaves out the long certification windows. Their load is
-        so far below the limit that the real and the virtual exceedance curve may differ there.
+        The replay with drawn service times leaves out the long certification windows. The load of
+        certification windows is so far below the limit that the real and the virtual exceedance
+        curve may differ there.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)

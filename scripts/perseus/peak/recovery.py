@@ -80,7 +80,7 @@ def most_in_flight(requests: Requests) -> int:
 def _drained_s(requests: Requests, until_ns: int) -> float:
     """Return the seconds from `until_ns` until all requests intended before have ended.
 
-    The result is infinite if one of these requests never ended.
+    The result is infinite if one of the requests never ended.
     """
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):

@@ -2,9 +2,9 @@
 
 The search moves along a load line r(s) = base + s x direction. First, the search warms the server
 up. Then the search brackets the limit, bisects coarsely, and estimates the limit from windows near
-it. Finally, the search certifies a rate in fresh windows, and loads each tenant alone. Between
-these phases, saturation probes measure the speed of the busy server. The search is independent of
-Triton: it drives any `System`, real or simulated.
+it. Finally, the search certifies a rate in fresh windows, and loads each tenant alone. Between the
+phases of a search, saturation probes measure the speed of the busy server. The search is
+independent of Triton: it drives any `System`, real or simulated.
 """
 
 from __future__ import annotations
@@ -238,7 +238,8 @@ class _Search:
     def start_near_model(self) -> None:
         """Move the start of a search on a shared server close to the limit of a simulated queue.
 
-        The simulated queue has the observed service times. The new start is just below its limit.
+        The simulated queue has the observed service times. The new start is just below the limit of
+        the simulated queue.
         """
         scale = self.shared_model_scale
         # If background load nearly fills the server, the simulated limit is near 0 and useless.
@@ -450,9 +451,9 @@ class _Search:
         """Measure a window at this load; repeat the window while it is invalid.
 
         After two invalid attempts, the search accepts more load of other processes, and a slower
-        server, since the other processes may slow the server down. If their load exceeds even the
-        larger tolerance, the search waits until the other processes end. If they never end, the
-        search repeats no further windows.
+        server, since the other processes may slow the server down. If the load of other processes
+        exceeds even the larger tolerance, the search waits until the other processes end. If the
+        other processes never end, the search repeats no further windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):

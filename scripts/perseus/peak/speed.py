@@ -29,8 +29,8 @@ requests that the window contains within these bounds."""
 
 SURE = 4.0
 """Number of standard errors of a significant difference between two speeds. The standard errors
-come from few batches, so the number is large. For a fast model with exponential service times, so
-many standard errors are still smaller than a relevant change."""
+come from few batches, so the required number is large. For a fast model with exponential service
+times, the required difference is still smaller than a relevant change."""
 
 MEDIAN = float(np.sqrt(np.pi / 2))
 """Standard error of the median of normally distributed values, relative to the standard error of

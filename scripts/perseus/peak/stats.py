@@ -172,11 +172,11 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
     The dispersion is the variance of the count divided by the variance for independent requests.
     Late requests come in independent clusters, so the count is nearly a compound Poisson variable.
-    The dispersion of this variable is the size-weighted mean size of a cluster (declustering in
-    extreme-value theory: Ferro and Segers, JRSS B 65, 2003). If windows contain few or no late
-    requests, the correlation of the latencies replaces the mean cluster size. In simulated queues
-    near their limit, both values agree within a factor of 1.5. The correlation has the weight of
-    PRIOR_EPISODES clusters.
+    The dispersion of a compound Poisson variable is the size-weighted mean size of a cluster
+    (declustering in extreme-value theory: Ferro and Segers, JRSS B 65, 2003). If windows contain
+    few or no late requests, the correlation of the latencies replaces the mean cluster size. In
+    simulated queues near their limit, the correlation and the mean cluster size agree within a
+    factor of 1.5. The correlation has the weight of PRIOR_EPISODES clusters.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))

@@ -2,7 +2,8 @@
 
 Each tenant of a window gets a verdict. INVALID means that the client did not offer the planned
 load. FAIL means that the window violates the SLA, or that the server does not keep up with the
-load. PASS means that the SLA holds with the stated confidence. Otherwise the verdict is UNDECIDED.
+load. PASS means that the SLA holds with the stated confidence. UNDECIDED means that no other
+verdict applies.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
 CLIENT_CPU = 0.8
-"""Share of its core that a client may use. A client that uses more may limit the throughput."""
+"""Share of its core that a client may use. A client that uses a larger share of its core may limit
+the throughput."""
 
 HELD_UP_CPU = 0.1
 """Share of its core below which the host, not the client itself, delays a late client. A client
-with so little work hardly ever delays requests by itself."""
+that uses so little of its core hardly ever delays requests by itself."""
 
 BUSY_CPU = 0.4
 """Share of its core above which the work of a client may delay sends by a large part of an SLA. A
@@ -161,8 +163,8 @@ def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, st
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
     """Return the requests of a tenant that count.
 
-    These requests have an intended send time between `settle_s` after the start of the window and
-    `grace_s` before its end.
+    A request counts if its intended send time lies between `settle_s` after the start of the window
+    and `grace_s` before the end of the window.
     """
     first_ns = seen.start_ns + round(settle_s * 1e9)
     return seen.requests[tenant].between(first_ns, seen.now_ns - round(grace_s * 1e9))
@@ -382,9 +384,9 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     behind.
 
     The server falls behind if two conditions hold: the growth is significant, and the queue grew by
-    at least half an SLA during the counted part of the window (`part`). Queues near their limit
-    vary by less. A request in the `whole` window is in flight from its intended send time until its
-    response.
+    at least half an SLA during the counted part of the window (`part`). The waiting time in a queue
+    near its limit varies by less than half an SLA. A request in the `whole` window is in flight
+    from its intended send time until its response.
     """
     if len(part) < 20:
         return 0.0, False

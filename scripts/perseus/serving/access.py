@@ -178,7 +178,7 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
 
 
 def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
-    """Return the access to a remote server. Its secrets come from the environment.
+    """Return the access to a remote server. The secrets of the headers come from the environment.
 
     Raises ServerError with every reason: an environment variable is missing or cannot be the value
     of a header, or the file of certificates is unusable.
@@ -221,7 +221,7 @@ def _read_cas(tls: str) -> str | None:
 
 def system_cas() -> str:
     """Return the certificates that this system trusts. Without these certificates, gRPC would use
-    its own."""
+    its own certificates."""
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))

@@ -28,7 +28,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 def read_open_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Return a model as the server's metadata describes it. Its requests will carry
+    """Return a model as the server's metadata describes it. Each request to the model will carry
     `request_batch_size` examples.
 
     The metadata does not say how many examples a request may carry, and whether the server joins

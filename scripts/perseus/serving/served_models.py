@@ -48,8 +48,8 @@ class ModelOnServer:
 def read_served_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Return a model as the server's configuration describes it. Its requests will carry
-    `request_batch_size` examples.
+    """Return a model as the server's configuration describes it. Each request to the model will
+    carry `request_batch_size` examples.
 
     Raises ServerError if the server is unreachable, does not have the model, or the model is not
     ready. Perseus measures only requests with one response that consists of numbers, and raises

@@ -33,8 +33,8 @@ class ServerTimes:
     def since(self, before: ServerTimes) -> ServerTimes | None:
         """Return the increase since an earlier reading; None if a counter decreased.
 
-        A counter decreases if the server has loaded the model again since then: Triton then counts
-        from 0.
+        A counter decreases if the server has loaded the model again after the earlier reading,
+        since Triton then counts from 0.
         """
         added = [new - old for new, old in zip(astuple(self), astuple(before), strict=True)]
         return ServerTimes(*added) if min(added) >= 0 else None
@@ -69,8 +69,8 @@ def tenant_times(
 
     `steps` contains the models of an ensemble. Triton adds up the compute times of the steps, but
     not their queue times. Triton counts the output time of a step a second time as the wait for the
-    next step. Therefore the function reads both times from the steps. Raises the errors of
-    `server_times`.
+    next step. Therefore the function reads queue times and output time from the steps. Raises the
+    errors of `server_times`.
     """
     if STATISTICS not in server.extensions:
         return None

@@ -42,8 +42,8 @@ def serving(
 
     The function starts the process as `child_process.start` does. `ready` says whether the process
     with this id responds on its ports. If another program has taken a port, the function tries
-    other ports. `end` ends a process, even if the process has already ended, and removes its
-    leftovers. Raises ServerError if the process ends before it is ready, or takes too long.
+    other ports. `end` stops the process if it still runs, and removes the leftovers of the process.
+    Raises ServerError if the process ends before it is ready, or takes too long.
     """
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -161,9 +161,9 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server: let it finish its requests, and then kill its process group.
 
     After its last request, Triton needs 1.2 s per model instance to unload, one instance after the
-    other, and up to 1 s more. No client needs a response then. Therefore the function kills the
-    group as soon as no client is connected. The log does not show the end of the last request: the
-    server reports no requests in flight while a Python backend still executes some.
+    other, and up to 1 s more. No client needs a response during this time. Therefore the function
+    kills the group as soon as no client is connected. The log does not show the end of the last
+    request: the server reports no requests in flight while a Python backend still executes some.
     """
     if process.poll() is not None:
         return

@@ -123,7 +123,8 @@ def _link_libpython(folder: Path, installation: Installation) -> None:
 
     The stub for Python 3.13 needs the libpython of nvidia-pytriton, which loads the modules `math`
     and `_datetime` from files. If these modules are built into Python, as in Debian, their files do
-    not exist. The stub then gets this Python's library under the file name of the other library.
+    not exist. In this case, the stub gets this Python's library under the file name of
+    nvidia-pytriton's library.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

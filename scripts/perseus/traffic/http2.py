@@ -1,9 +1,9 @@
 """Implement HTTP/2 for a gRPC client (RFC 9113), without input and output.
 
-Callers pass in the bytes from the server, and get the ended requests and the bytes to send. Flow
-control of sent data follows the RFC. For received data, the client always opens the largest window.
-The client writes header fields without a dynamic table, and announces a table of size 0, so that
-the server uses none either.
+Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
+flow control of sent data follows RFC 9113. For received data, the client always opens the largest
+window. The client writes header fields without a dynamic table, and announces a table of size 0, so
+that the server uses none either.
 """
 
 from __future__ import annotations

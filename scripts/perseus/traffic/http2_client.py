@@ -54,9 +54,9 @@ class Call(Stream):
     ended: Callable[[Call, int, End, str], None] = _nobody
     """Function that is called once at the end of the request.
 
-    Its arguments are the request, the time in ns of the monotonic clock, the way in which the
-    request ended, and the reason if the request got no response. The function runs in the client's
-    thread, or in the thread that cancels the request.
+    The arguments of the function are the request, the time in ns of the monotonic clock, the way in
+    which the request ended, and the reason if the request got no response. The function runs in the
+    client's thread, or in the thread that cancels the request.
     """
 
 

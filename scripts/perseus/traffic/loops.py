@@ -130,7 +130,8 @@ class ClosedLoop(LoadLoop):
 
     The intended send time of a request is its actual send time. After a refusal, the next request
     waits, and the waiting time doubles with each consecutive refusal. Without this wait, a server
-    with a full queue would get thousands of requests per second, since it refuses them at once.
+    with a full queue would get thousands of requests per second, since the server refuses requests
+    at once.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:

@@ -30,8 +30,8 @@ class Replayed:
 
         Below the recorded rate, the function keeps each arrival with the probability rate /
         recorded rate (thinning). Above the recorded rate, the function adds copies of the part, and
-        shifts each copy cyclically by a random time (superposition). The last copy is thinned. The
-        replayed part of the recording must contain arrivals.
+        shifts each copy cyclically by a random time (superposition). The function thins the last
+        copy. The replayed part of the recording must contain arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)

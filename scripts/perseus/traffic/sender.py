@@ -47,7 +47,7 @@ class Result:
     """The result of an ended window: its requests, and the first message of each kind of error.
 
     `idle` says whether the server has worked off its queue. `cpu_s` is the CPU time of the process
-    from the start of the window until then.
+    from the start of the window until the server is idle.
     """
 
     requests: Requests
@@ -59,8 +59,8 @@ class Result:
 def main(pipe: Connection) -> None:
     """Run the child process.
 
-    This thread sends requests. A second thread executes the parent's commands. The threads of the
-    transport receive responses. Without a connection, the function only sends the reason to the
+    The main thread sends requests. A second thread executes the parent's commands. The threads of
+    the transport receive responses. Without a connection, the function only sends the reason to the
     parent.
     """
     # A batch scheduler may signal all processes of a job, but only the parent ends this process.

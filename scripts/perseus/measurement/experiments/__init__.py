@@ -1,8 +1,9 @@
 """Contain the procedures of the experiments, with one module per kind of experiment.
 
 A new kind of experiment needs a new module in this package, and its settings in study/experiments.
-The module uses a server from `server_under_test`, or starts servers itself. It stores its windows
-with `windows.keep`, and returns its `Findings`, the keys that the module adds to record.json.
+The module uses a server from `server_under_test`, or starts servers itself. The module stores its
+windows with `windows.keep`, and returns its `Findings`, the keys that the module adds to
+record.json.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ Rates = list[float]
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Start the servers one after another, and load each server. Raises the errors of every
-    experiment."""
+    """Start the servers one after another, and load each server. Raises the errors that
+    `Experiment.measure` lists."""
     run = cast(Run, cell.task.run)
     outcome, reason = Outcome.OK, ""
     record: Mapping[str, Any] = {}
@@ -63,7 +63,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual and the largest seconds of load.
 
-    All windows have equal length. In the largest time, each window needs all attempts.
+    All windows have equal length. In the longest case, each window needs all attempts.
     """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)

@@ -80,8 +80,8 @@ class Limit:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure the network without a server, and then on a server. Raises the errors of every
-    experiment."""
+    """Measure the network without a server, and then on a server. Raises the errors that
+    `Experiment.measure` lists."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
         cell.say("without a server")
@@ -128,7 +128,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual and the largest seconds of load: one window of a saturated server, and the
     windows for two SLAs.
 
-    The usual lengths follow from the number of operations of the network. In the largest time, all
+    The usual lengths follow from the number of operations of the network. In the longest case, all
     windows have their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
@@ -153,8 +153,8 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return the seconds in which requests must count to certify this rate. The result exceeds the
-    maximum if no window can certify the rate."""
+    """Return the seconds in which requests must count to certify this rate. The result exceeds
+    MAX_COUNTED_S if no window can certify the rate."""
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 

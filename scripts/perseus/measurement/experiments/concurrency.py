@@ -3,7 +3,7 @@ flight.
 
 A closed loop sends a request after each response, so a slow server gets fewer requests. Therefore
 the latencies differ from those of independent users, and give no verdict on an SLA. The experiment
-measures the throughput of the server regardless of an SLA. Its results are comparable with the
+measures the throughput of the server regardless of an SLA. The results are comparable with the
 results of tools that measure closed loops.
 """
 

@@ -1,8 +1,8 @@
 """Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed rates.
 
 The experiment sends exactly the same arrivals twice to the same server: once with all tenants
-together, and once with each tenant alone. Therefore the other tenants cause the difference
-(docs/explanation/replay.md).
+together, and once with each tenant alone. Therefore the other tenants cause any difference between
+the latencies (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load: the warm-up and each phase. In the largest
-    time, each phase needs all attempts."""
+    """Return the usual and the largest seconds of load: the warm-up and each phase. In the longest
+    case, each phase needs all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))

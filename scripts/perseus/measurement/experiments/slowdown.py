@@ -1,8 +1,8 @@
 """Run the experiment `slowdown`: measure the latency of every tenant, alone and beside every other
 tenant, at the same rate.
 
-Compared windows follow each other directly, so that host drift hardly matters. The tables select
-the windows and compute the slowdowns.
+Compared windows follow each other directly, so that host drift hardly matters. The code of the
+result tables selects the compared windows and computes the slowdowns.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Step:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure all pairs, round after round. Raises the errors of every experiment."""
+    """Measure all pairs, round after round. Raises the errors that `Experiment.measure` lists."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -114,8 +114,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load: every step of every round. In the largest
-    time, each step needs all attempts."""
+    """Return the usual and the largest seconds of load: every step of every round. In the longest
+    case, each step needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))

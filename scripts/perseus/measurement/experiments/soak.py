@@ -128,8 +128,8 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome if the server ends. After at least one window, the end is a result;
-    before, the end is a failure."""
+    """Return the outcome if the server ends. The end of the server is a result after at least one
+    window, and a failure before the first window."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"

@@ -1,5 +1,5 @@
-"""Read dedicated peaks from the records of other cells. The load lines of shared servers need
-them."""
+"""Read dedicated peaks from the records of other cells. The load lines of shared servers need the
+dedicated peaks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Show a live view of the running cell in the last lines of a terminal.
 
 The cursor stays above the view, on an empty line. Output of other programs, such as the message of
-Snakemake after Ctrl-C, appears on this line and remains. Perseus can erase the view without knowing
-its size.
+Snakemake after Ctrl-C, appears on the empty line and remains. Perseus can erase the view without
+knowing its size.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
 
 
 def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
-    """Return a table of the known dedicated peaks of the first tenants. MAX_PEAKS limits its
-    length."""
+    """Return a table of the known dedicated peaks of the first tenants. The table contains at most
+    MAX_PEAKS tenants."""
     table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
     for each in peaks[:MAX_PEAKS]:
         table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))

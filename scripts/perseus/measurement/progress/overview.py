@@ -55,7 +55,7 @@ class KnownPeaks:
 class Overview:
     """The position of a cell in its run, and the known dedicated peaks.
 
-    The cell is `number` of `total`. After the cell, `later_s` seconds of load remain.
+    The cell is number `number` of `total` cells. After the cell, `later_s` seconds of load remain.
     """
 
     number: int

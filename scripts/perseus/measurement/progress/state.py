@@ -36,7 +36,7 @@ class TenantProgress(Part):
 
 
 class Progress(Part):
-    """The state of an attempt at a cell. Times are on the Unix clock, in seconds.
+    """The state of one attempt to measure a cell. Times are on the Unix clock, in seconds.
 
     `process` identifies the measuring process. `metrics_url` is the address of the metrics of the
     running server, if the metrics are readable without a token. `phase` is the phase of the last
@@ -101,8 +101,8 @@ def ignored(progress: Progress) -> None:
 def _of_tenant(
     tenant: MeasuredTenant, row: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]
 ) -> TenantProgress:
-    """Return the state of a tenant. `row` is its last window, and `rows` are all windows of the
-    attempt."""
+    """Return the state of a tenant. `row` is the tenant's row for the last window, and `rows` are
+    the rows for all windows of the attempt."""
     seen = {} if row is None else _seen(row)
     return TenantProgress(
         name=tenant.name,

@@ -24,8 +24,8 @@ from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 20_000
-"""Number of requests in a long run of the virtual queue. With this number, the limit varies by
-about 1 %, less than the error of a measurement."""
+"""Number of requests in a long run of the virtual queue. With this number of requests, the limit of
+the queue varies by about 1 %, less than the error of a measurement."""
 
 
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
@@ -93,8 +93,8 @@ class Shared:
 
     @property
     def of_utilisation(self) -> float:
-        """Return the sharing ratio at which the utilisations of the tenants add up to 1. The SLAs
-        do not matter."""
+        """Return the sharing ratio at which the utilisations of the tenants add up to 1. This
+        sharing ratio does not depend on the SLAs."""
         return float(1 / np.dot(self.shares, [solo.utilisation for solo in self.solos]))
 
     @cached_property
@@ -156,8 +156,8 @@ class Shared:
         """Return, for each tenant, the mean share of its memory that other tenants evict from the
         caches before its requests; shape (tenants,).
 
-        The share is at most 1. The share reaches 1 if each request follows a request of another
-        tenant that uses at least as much memory.
+        The evicted share is at most 1. The evicted share is 1 if each request follows a request of
+        another tenant that uses at least as much memory.
         """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])

@@ -74,11 +74,11 @@ def _left(
 class Accuracy:
     """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
-    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). Later
-    predictions are corrected by the bias. `noise` is the error of the measured ratios. If the mixes
-    were measured within a quarter of an hour, their scatter may be smaller than the noise. `missed`
-    is the number of mixes that kept no SLA at any load. No prediction model covers these mixes, so
-    they count as predictions outside of the interval.
+    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). The
+    class corrects later predictions by the bias. `noise` is the error of the measured ratios. If
+    the mixes were measured within a quarter of an hour, their scatter may be smaller than the
+    noise. `missed` is the number of mixes that kept no SLA at any load. No prediction model covers
+    mixes without a limit, so these mixes count as predictions outside of the interval.
     """
 
     step: LadderStep
@@ -106,8 +106,8 @@ class Accuracy:
         """Return the cumulative probability of the prediction errors at the upper end of the
         interval.
 
-        With this probability, the interval contains a share CONFIDENCE of all mixes, including
-        mixes without a limit.
+        With this probability, the interval of a prediction contains a share CONFIDENCE of all
+        mixes, including mixes without a limit.
         """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
@@ -159,11 +159,11 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
     """Return the accuracy of the prediction model whose errors scatter least; None if no model
     qualifies.
 
-    If several models are equal, the function chooses the simplest model. `why_none` states the
-    reason for None. `noise` is the noise of the mixes with these errors (`noise_of`), and `missed`
-    is the number of other mixes that kept no SLA at any load. A model that is chosen for its small
-    errors seems too accurate. Therefore the accuracy comes from a second cross-validation: for each
-    mix, all other mixes determine the model and its bias.
+    If several models are equal, the function chooses the simplest model. If no model qualifies,
+    `why_none` returns the reason. `noise` is the noise of the mixes with these errors (`noise_of`),
+    and `missed` is the number of other mixes that kept no SLA at any load. A model that is chosen
+    for its small errors seems too accurate. Therefore the accuracy comes from a second
+    cross-validation: for each mix, all other mixes determine the model and its bias.
     """
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)

@@ -110,10 +110,10 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     The SLA stays the same. `utilisation` is the limit divided by the saturation throughput. The
     distance between the limit and the saturation throughput is nearly constant (M/M/1: ln 20 / SLA
     if the SLA binds the p95). For small changes, the limit therefore changes by the power 1 /
-    utilisation. For large changes, a power stays above 0. The limit is proportional to the speed if
-    the utilisation is unknown or exceeds 1, for example with batches. Below MIN_UTILISATION, the
-    SLA is hardly two service times, limits follow no power law, and a power would amplify errors of
-    the measured speed.
+    utilisation. For large changes, a limit that follows a power of the speed stays above 0. The
+    limit is proportional to the speed if the utilisation is unknown or exceeds 1, for example with
+    batches. Below MIN_UTILISATION, the SLA is hardly two service times, limits follow no power law,
+    and a power would amplify errors of the measured speed.
     """
     if not utilisation < 1:
         return speed_change

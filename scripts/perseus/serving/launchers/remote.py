@@ -53,10 +53,10 @@ def remote_server(
     """Yield a remote server with every model of `repository` while the context is open.
 
     Without a repository (None), the server keeps its own models, over gRPC or only HTTP. No other
-    measurement of this machine may use the server, and no measurement of another machine that
-    pushed models. `log_path` gets the facts about the server, whose own log is on its host. Raises
-    ServerError in four cases: the server is unreachable or refuses a call, is not in explicit model
-    control, contains models of others, or does not serve the pushed models.
+    measurement of this machine uses the server at the same time, and no measurement of another
+    machine that pushed models. `log_path` gets the facts about the server, whose own log is on its
+    host. Raises ServerError in four cases: the server is unreachable or refuses a call, is not in
+    explicit model control, contains models that others loaded, or does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
