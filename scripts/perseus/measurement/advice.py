@@ -12,7 +12,7 @@ from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
-    """Return the findings of a cell. If the client limited the load, the reason includes advice."""
+    """Return the findings of a cell, with advice in their reason if the client limited the load."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
     ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))

@@ -324,8 +324,7 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 
 
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
-    """Try rates from the highest to lower rates, and return the windows. The first valid rate is
-    the ceiling.
+    """Try rates in descending order, and return the windows. The first valid rate is the ceiling.
 
     The rates are SHARES of `fastest_rps`. The function first brackets the ceiling from above, in
     steps of double size, and then bisects.

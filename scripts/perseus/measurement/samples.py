@@ -81,7 +81,7 @@ class Sampler:
         ]
 
     def close(self) -> None:
-        """Close the connection to the server and the GPU library."""
+        """Close the connection to the server, and shut the GPU library down."""
         self._scraper.close()
         self._gpus.close()
 

@@ -21,8 +21,8 @@ NEAR: Final = 0.05
 """Largest relative difference between the mean rate of a draw and the configured rate."""
 
 MAX_DRAWS: Final = 200
-"""Largest number of draws. If no draw is close enough to the configured rate, the closest draw
-counts."""
+"""Largest number of draws of send times. If no draw is close enough to the configured rate, the
+closest draw counts."""
 
 
 class ArrivalTimes(Protocol):

@@ -58,8 +58,8 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """Return, for each second, whether its requests keep the SLA; a second without requests
-        does."""
+        """Return, for each second, whether its requests keep the SLA; true for a second without
+        requests."""
         return np.asarray(self.requests - self.within <= sla.allowed * self.requests)
 
     def worst_minute(self) -> Minute:

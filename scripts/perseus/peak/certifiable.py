@@ -27,8 +27,8 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Return which tenants the preset cannot certify at these limits, and which preset can certify
-    each.
+    """Return which tenants the preset cannot certify at these limits, and for each a preset that
+    can.
 
     The text is empty if the preset can certify all tenants. A tenant without load needs no preset.
     """

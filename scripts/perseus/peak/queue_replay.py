@@ -38,10 +38,10 @@ class Trust:
 
 
 SEEN, IN_TURN, OUT_OF_TURN = Trust(1.0, 0.3), Trust(1.0, 1.0), Trust(20.0, 1.6)
-"""Prior assumptions for three cases. In the first case, service times are observed, so the virtual
-queue reproduces the real queue. In the second case, service times are unknown, and the server
-answers requests in order. In the third case, responses overtake each other, as with several workers
-or processor sharing."""
+"""Prior assumptions about the virtual queue for three kinds of server. In the first case, service
+times are observed, so the virtual queue reproduces the real queue. In the second case, service
+times are unknown, and the server answers requests in order. In the third case, responses overtake
+each other, as with several workers or processor sharing."""
 
 
 @dataclass(frozen=True)

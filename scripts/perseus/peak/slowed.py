@@ -22,9 +22,9 @@ SHORTEST_S, REQUESTS = 0.2, 30
 """Least length of a slowdown, in seconds and in consecutive requests."""
 
 SURE = 5.0
-"""Number of standard errors of a significant slowdown. The required number of standard errors is
-large, since a search tests hundreds of intervals and service times are seldom normally
-distributed."""
+"""Least number of standard errors by which a significant slowdown differs from the usual speed. The
+required number of standard errors is large, since a search tests hundreds of intervals and service
+times are seldom normally distributed."""
 
 PAUSE = 0.25
 """Longest time without responses, as a share of the tested interval. A longer pause is a pause of

@@ -28,7 +28,7 @@ ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
 requests that the window contains within these bounds."""
 
 SURE = 4.0
-"""Number of standard errors of a significant difference between two speeds. The standard errors
+"""Least number of standard errors by which two speeds differ significantly. The standard errors
 come from few batches, so the required number is large. For a fast model with exponential service
 times, the required difference is still smaller than a relevant change."""
 

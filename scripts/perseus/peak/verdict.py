@@ -21,8 +21,8 @@ from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
 CLIENT_CPU = 0.8
-"""Share of its core that a client may use. A client that uses a larger share of its core may limit
-the throughput."""
+"""Largest share of its core that a client may use. A client that uses a larger share of its core
+may limit the throughput."""
 
 HELD_UP_CPU = 0.1
 """Share of its core below which the host, not the client itself, delays a late client. A client
@@ -154,7 +154,8 @@ def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
 
 
 def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
-    """Return the larger of both shares, and a text that names the busiest other process."""
+    """Return the larger of the shares on cores and GPU, and a text that names the busiest other
+    process."""
     share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
     among = f", among them {who}" if who and what == "cores" else ""
     return share, f"other processes used {share:.0%} of the server's {what}{among}"

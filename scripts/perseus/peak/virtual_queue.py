@@ -119,7 +119,7 @@ class LongRun:
         requests: int,
         run: int = 0,
     ) -> LongRun:
-        """Draw a run of this many requests. `shares` divides the requests among the tenants, and
+        """Draw a run of `requests` requests. `shares` divides the requests among the tenants, and
         sums to 1.
 
         Calls with the same number `run` draw the same random numbers.

@@ -52,7 +52,8 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does, in a container of an engine with docker's command line."""
+    """Serve a model repository with the interface of `launch`, in a container of an engine with
+    docker's command line."""
     return engine_triton(
         engine,
         contents(server),

@@ -22,19 +22,19 @@ Buffer = bytes | memoryview
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE = range(6)
 PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(6, 10)
-"""Types of frames."""
+"""Types of HTTP/2 frames."""
 
 ACK = END_STREAM = 0x1
 END_HEADERS, PADDED, WITH_PRIORITY = 0x4, 0x8, 0x20
-"""Flags of frames."""
+"""Flags of HTTP/2 frames."""
 
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE = range(
     1, 6
 )
-"""Numbers of the settings."""
+"""Numbers of HTTP/2 settings."""
 
 NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
-"""Error codes."""
+"""Error codes of HTTP/2."""
 
 MAX_31_BITS = 2**31 - 1  # largest size of a window, and largest number of a stream
 FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default values of the RFC

@@ -33,7 +33,7 @@ _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class End(Enum):
-    """How a request ended."""
+    """The way in which a request ended."""
 
     ANSWERED = auto()
     LATE = auto()
@@ -124,8 +124,8 @@ class Http2Client:
         return connected, http2
 
     def _write_first(self) -> None:
-        """Write bytes, unless the client's thread still has bytes to write, and writes the new
-        bytes, too."""
+        """Write bytes if the client's thread has no bytes left to write. Otherwise this thread also
+        writes the new bytes."""
         if not self._unwritten:
             self._write()
             if self._unwritten:

@@ -76,7 +76,7 @@ class LoadLoop:
         return self._intended_ns
 
     def _wait_until(self, time_ns: int) -> bool:
-        """Wait until a time. Return False if the window ended before this time."""
+        """Wait until `time_ns`. Return False if the window ended before this time."""
         while (wait_ns := time_ns - time.monotonic_ns()) > 0:
             if self._stopped.is_set():
                 return False

@@ -176,7 +176,7 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
 
 
 def _unregister(server: triton.InferenceServerClient, region: str) -> None:
-    """Unregister a region.
+    """Unregister a shared-memory region from the server.
 
     While a request still reads the region, Triton refuses or delays the call. Therefore the
     function repeats the call.

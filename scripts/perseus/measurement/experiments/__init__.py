@@ -1,4 +1,4 @@
-"""Contain the procedures of the experiments, with one module per kind of experiment.
+"""Run experiments, with one module per kind of experiment.
 
 A new kind of experiment needs a new module in this package, and its settings in study/experiments.
 The module uses a server from `server_under_test`, or starts servers itself. The module stores its
@@ -31,7 +31,7 @@ class Experiment(Protocol):
         """Return the experiment's keys of record.json for a cell without a server."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Return the usual and the largest number of seconds of load of the cell."""
+        """Return the usual and the largest time of load of the cell, in seconds."""
 
 
 def procedure(kind: str) -> Experiment:

@@ -61,7 +61,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load.
+    """Return the usual and the largest time of load in seconds.
 
     All windows have equal length. In the longest case, each window needs all attempts.
     """

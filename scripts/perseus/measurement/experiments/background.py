@@ -1,4 +1,5 @@
-"""Run the experiment `background`: search the peak of one tenant while all others have fixed rates.
+"""Run the experiment `background`: search for the peak of one tenant while all others have fixed
+rates.
 
 The experiment differs from the experiment `peak` only in the load line, which its run determines.
 """

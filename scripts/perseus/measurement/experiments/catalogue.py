@@ -125,8 +125,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load: one window of a saturated server, and the
-    windows for two SLAs.
+    """Return the usual and the largest time of load in seconds: one window of a saturated server,
+    and the windows for two SLAs.
 
     The usual lengths follow from the number of operations of the network. In the longest case, all
     windows have their maximum length.

@@ -23,7 +23,7 @@ __all__ = ["empty_record", "load_s", "measure"]
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Search the peak of the next mix, unless a prediction of the peak is good enough."""
+    """Search for the peak of the next mix, unless a prediction of the peak is good enough."""
     wanted, run = next_mix(cell), cast(Run, cell.task.run)
     weights, within_percent = wanted.run.weights, run.predict_within_percent
     peak = predicted_peak(cell, weights, within_percent) if run.predict else None

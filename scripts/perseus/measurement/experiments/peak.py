@@ -1,4 +1,4 @@
-"""Run the experiment `peak`: search the largest load at which every tenant keeps its SLA."""
+"""Run the experiment `peak`: search for the largest load at which every tenant keeps its SLA."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ windows at p95 have their usual length."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Search the peak of the cell on its load line."""
+    """Search for the peak of the cell on its load line."""
     return searched_peak(cell, wanted_peak(cell, cast(Run, cell.task.run)))
 
 
@@ -28,8 +28,8 @@ def empty_record(cell: CellUnderTest) -> dict[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load for a slow model. Windows of fast models end
-    earlier."""
+    """Return the usual and the largest time of load in seconds for a slow model. Windows of fast
+    models end earlier."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

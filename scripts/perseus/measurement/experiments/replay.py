@@ -110,8 +110,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load: the warm-up and each phase. In the longest
-    case, each phase needs all attempts."""
+    """Return the usual and the largest time of load in seconds: the warm-up and each phase. In the
+    longest case, each phase needs all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))

@@ -114,8 +114,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load: every step of every round. In the longest
-    case, each step needs all attempts."""
+    """Return the usual and the largest time of load in seconds: every step of every round. In the
+    longest case, each step needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))

@@ -67,8 +67,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of load, which are equal: all windows, without
-    repetition."""
+    """Return the usual and the largest time of load in seconds. Both are equal: all windows,
+    without repetition."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 

@@ -86,8 +86,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest seconds of the experiment. The starts of the servers take
-    almost all of this time."""
+    """Return the usual and the largest time of the experiment in seconds. The starts of the servers
+    take almost all of this time."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds

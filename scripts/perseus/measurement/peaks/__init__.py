@@ -4,7 +4,7 @@ wanted_peak      describes the load line of a cell and its dedicated peaks
 dedicated_peaks  reads the peaks of cells with one tenant
 measured_mixes   reads the mixes of a frontier, which determine the next mix
 predicted_mix    predicts the limit of a mix, so that no server needs to run
-searched_peak    searches the limit on a server
+searched_peak    searches for the limit on a server
 preset_advice    names a preset that can certify a rate
 peak_record      lists the keys of record.json for a peak
 """

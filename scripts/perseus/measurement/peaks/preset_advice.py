@@ -11,8 +11,7 @@ from perseus.peak.outcome import Outcome, Peak
 
 
 def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """Return the peak. If the preset caused the outcome, the reason includes advice on the
-    preset."""
+    """Return the peak, with advice on the preset in its reason if the preset caused the outcome."""
     task, advice = cell.task, ""
     if peak.outcome is Outcome.UNCERTIFIED:
         limits_rps = line.rates_rps(peak.estimate)

@@ -1,4 +1,4 @@
-"""Search the peak of a cell on its server."""
+"""Search for the peak of a cell on its server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perseus.serving.failures import ServerError
 
 
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
-    """Search the limit of the load line on a fresh server, and return the findings of the cell.
+    """Search for the limit of the load line on a fresh server, and return the findings of the cell.
 
     Raises BlockedError before the start of a server. Raises ServerError if the server does not
     start, VerificationError if the server sends wrong responses.

@@ -95,7 +95,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def ignored(progress: Progress) -> None:
-    """Ignore the progress."""
+    """Ignore the progress of a measurement."""
 
 
 def _of_tenant(

@@ -40,7 +40,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does."""
+    """Serve a model repository in a container of apptainer, with the interface of `launch`."""
     return apptainer_triton(
         contents(server),
         repository,

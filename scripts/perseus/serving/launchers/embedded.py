@@ -40,7 +40,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does. The launcher sends no progress messages."""
+    """Serve a model repository with the embedded server, with the interface of `launch`. The
+    launcher sends no progress messages."""
     return embedded_triton(
         repository, log_path, cores, rate_limited_cores=rate_limited_cores, gpus=server.gpus
     )

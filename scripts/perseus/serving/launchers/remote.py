@@ -35,8 +35,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does. A remote server has its own cores, and no priorities among
-    tenants."""
+    """Yield a remote server, with the interface of `launch`. A remote server has its own cores, and
+    no priorities among tenants."""
     if server.remote is None:
         raise ServerError(f"{server.name}: the launcher 'remote' needs the address of the server")
     return remote_server(server.remote, repository, log_path, say=say)
