@@ -11,8 +11,8 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Folder with Snakemake's marks of outputs whose job runs or was interrupted. The marks have names
-like Snakemake's records."""
+"""Folder with Snakemake's marks of outputs whose job runs or was interrupted. The names of the
+marks have the same form as the names of Snakemake's records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
 """File that Snakemake writes into a folder that a job has made."""

@@ -32,8 +32,8 @@ def cache_functions(modules: Mapping[str, Any]) -> None:
 def _by_function(plain: Function) -> Function:
     """Return a version of a function that caches the parameters of functions.
 
-    Functions with attributes are not cached, because snakemake.common.overwrite_function_params
-    changes parameters by attributes.
+    Perseus does not cache functions with attributes, because
+    snakemake.common.overwrite_function_params changes parameters by attributes.
     """
     of_functions: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
     of_methods: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()

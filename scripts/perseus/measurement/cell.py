@@ -52,7 +52,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files of raw results that a cell writes, in the order of RAW."""
+    """The files of raw results that a cell writes, in the same order as the constant RAW."""
 
     requests: Path
     windows: Path

@@ -30,11 +30,11 @@ def decompose(
 ) -> Decomposition:
     """Return the parts of the mean latency in milliseconds between two readings; NaN if unknown.
 
-    The parts are unknown if the server offers no statistics, or if the server answered no request.
-    The parts are also unknown if the server executed a request whose response the client did not
-    get, because the request timed out or was cancelled at the end of the window. Finally, the parts
-    are unknown if the server loaded the model again between the readings, or if the counters exceed
-    the mean latency.
+    The parts of the latency are unknown if the server offers no statistics, or if the server
+    answered no request. The parts are also unknown if the server executed a request whose response
+    the client did not get, because the request timed out or was cancelled at the end of the window.
+    Finally, the parts are unknown if the server loaded the model again between the readings, or if
+    the counters exceed the mean latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

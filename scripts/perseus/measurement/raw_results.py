@@ -17,7 +17,7 @@ _NAME = pa.dictionary(pa.int32(), pa.string())
 
 REQUESTS_SCHEMA = pa.schema(
     [
-        column("window", pa.int32(), "", "window of the cell, counted from 0"),
+        column("window", pa.int32(), "", "number of the window in the cell, counted from 0"),
         column("tenant", _NAME, "", "name of the tenant"),
         column("intended_ns", pa.int64(), "ns", "intended send time, monotonic clock"),
         column("sent_ns", pa.int64(), "ns", "actual send time; 0 if the request was not sent"),
@@ -34,11 +34,11 @@ WINDOWS_SCHEMA = pa.schema(
     [
         column("attempt", WHOLE, "",
             "attempt at the cell, counted from 1; record.json names the attempt that counts"),
-        column("window", pa.int32(), "", "window of the cell, counted from 0"),
+        column("window", pa.int32(), "", "number of the window in the cell, counted from 0"),
         column("phase", TEXT, "",
-            "in a search: warm_up, bracket, bisect, near_limit, certify, probe, alone;"
-            " in closed loops: concurrency, aa; for pairs: slowdown; in replays: warm_up, shared,"
-            " alone; at fixed rates: soak"),
+            "purpose of the window. In a search: warm_up, bracket, bisect, near_limit, certify,"
+            " probe, alone; in closed loops: concurrency, aa; for pairs: slowdown; in replays:"
+            " warm_up, shared, alone; at fixed rates: soak"),
         column("scale", REAL, "",
             "load factor s of the load line r(s) = base + s x direction; in a closed loop,"
             " requests in flight of each tenant"),

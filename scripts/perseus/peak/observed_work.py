@@ -18,8 +18,8 @@ from perseus.peak.stats import Floats
 # All thresholds below come from simulated servers near their limit, eight runs of 3,000 requests.
 
 FEWEST = 200
-"""Least number of requests with a waiting time, and of requests without, for a comparison. The
-quantile LOW of 200 requests rests on 20 requests."""
+"""Least number of requests with a waiting time, and least number without, that a comparison of
+service times needs. The quantile LOW of 200 requests rests on 20 requests."""
 
 LOW = 0.1
 """Quantile at which times with and without waiting are compared. Pauses and network delays only

@@ -83,8 +83,8 @@ def in_a_line(error: Exception) -> str:
 def early_exit(returncode: int, log_path: Path) -> ServerError:
     if returncode == CORES_REFUSED:
         return ServerError(
-            "the cores for the server are not all available to this job any more: its CPU set was"
-            " changed while it ran (taskset, a cgroup). Start it again."
+            "the CPU set of this job no longer contains all cores of the server, because the CPU"
+            " set changed during the job (taskset, a cgroup). Start the job again."
         )
     lines = last_lines(log_path)
     what = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"

@@ -54,7 +54,7 @@ def read_models(repository: Path, owner: str) -> list[PushedModel]:
         files = {str(f.relative_to(folder)): f.read_bytes() for f in folder.glob("1/*")}
         models.append(PushedModel(config, files))
     if not models:
-        raise ServerError(f"{repository}: no such model repository; build it first.")
+        raise ServerError(f"the model repository {repository} has no models; build it first.")
     return models
 
 

@@ -46,11 +46,12 @@ def check_served(repository: Path, cores: Sequence[int]) -> None:
     server."""
     if not cores:
         raise ServerError(
-            "no CPU core is left for the server: it needs at least one that the client does not "
-            "use. Measure on a host with two cores or more, or give the client fewer."
+            "no CPU core is left for the server: the server needs at least one core that the "
+            "client does not use. Measure on a host with two cores or more, or give the client "
+            "fewer cores."
         )
     if not repository.is_dir():
-        raise ServerError(f"{repository}: no such model repository; build it first.")
+        raise ServerError(f"the model repository {repository} does not exist; build it first.")
 
 
 def free_ports() -> Ports:

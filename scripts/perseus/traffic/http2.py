@@ -209,7 +209,7 @@ class Http2(Generic[S]):
     # Receiving
 
     def receive(self, data: bytes) -> list[S]:
-        """Return the requests that end with these bytes. Raises Http2Error."""
+        """Return the requests whose responses end with these bytes. Raises Http2Error."""
         data = self._unread + data if self._unread else data
         start, end = 0, len(data)
         while end - start >= _FRAME.size:

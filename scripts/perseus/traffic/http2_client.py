@@ -124,8 +124,8 @@ class Http2Client:
         return connected, http2
 
     def _write_first(self) -> None:
-        """Write bytes if the client's thread has no bytes left to write. Otherwise this thread also
-        writes the new bytes."""
+        """Write bytes now, unless the client's thread still has bytes to write. In this case, the
+        client's thread also writes the new bytes."""
         if not self._unwritten:
             self._write()
             if self._unwritten:

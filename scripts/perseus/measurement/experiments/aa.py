@@ -56,7 +56,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return a record without capacities."""
+    """Return the keys of record.json for a cell without a server, with no capacities."""
     return {"capacities_rps": []}
 
 

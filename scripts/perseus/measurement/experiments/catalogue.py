@@ -119,7 +119,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return a record without rates and limits."""
+    """Return the keys of record.json for a cell without a server, with no rates and limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
     return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
 

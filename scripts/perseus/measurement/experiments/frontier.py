@@ -31,7 +31,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """Return a record without a peak of the mix."""
+    """Return the keys of record.json for a cell without a server, with no peak of the mix."""
     return without_peak(next_mix(cell), cell.task.tenant_names)
 
 

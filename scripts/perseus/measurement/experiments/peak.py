@@ -23,7 +23,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """Return a record without a peak on the load line."""
+    """Return the keys of record.json for a cell without a server, with no peak on the load line."""
     return without_peak(wanted_peak(cell, cast(Run, cell.task.run)), cell.task.tenant_names)
 
 

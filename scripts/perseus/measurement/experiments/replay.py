@@ -105,7 +105,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return a record without windows."""
+    """Return the keys of record.json for a cell without a server, with no windows."""
     return {"offered": []}
 
 

@@ -108,7 +108,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return a record without rates and steps."""
+    """Return the keys of record.json for a cell without a server, with no rates and steps."""
     names = cell.task.tenant_names
     return {"rates_rps": dict.fromkeys(names, np.nan), "dedicated_rps": {}, "steps": []}
 

@@ -62,7 +62,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return a record without rates and readings."""
+    """Return the keys of record.json for a cell without a server, with no rates and readings."""
     return {"rates_rps": dict.fromkeys(cell.task.tenant_names, math.nan), "readings": []}
 
 

@@ -81,7 +81,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return a record without starts."""
+    """Return the keys of record.json for a cell without a server, with no starts."""
     return {"starts": []}
 
 

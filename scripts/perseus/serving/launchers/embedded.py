@@ -117,7 +117,7 @@ def embedded_triton(
 
 def _check_arguments(backends: Path, shm_mib: int) -> None:
     if not backends.is_dir():
-        raise ServerError(f"{backends}: no such folder of python-based backends.")
+        raise ServerError(f"the folder {backends} of Python backends does not exist.")
     if shm_mib < 4:
         raise ServerError(f"shm_mib is {shm_mib}, but a model instance needs at least 4 MiB.")
 
