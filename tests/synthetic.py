@@ -267,7 +267,7 @@ def predicted(record: Plain) -> Plain:
         | NO_SERVER
         | {
             "outcome": "predicted",
-            "reason": "not measured: B4 predicts it within 12%, from 6 measured mixes",
+            "reason": "not measured: model B4 predicts its peak within 12%, from 6 measured mixes",
             "speeds_rps": {},
             "requests": 0,
             "measured_s": 0.0,
@@ -296,7 +296,10 @@ def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
 def with_failures(made: Sequence[Plain]) -> list[Plain]:
     """Every way not to be ok, each on a line of its own."""
     outcomes = {
-        "mix-3-1": ("infeasible", "the SLA fails at every rate tested (7.1% over 120 ms)"),
+        "mix-3-1": (
+            "infeasible",
+            "the SLA fails at every rate tested (7.1% of the requests exceed 120 ms)",
+        ),
         "mix-1-3": ("client_limited", "the client used 91% of its core"),
         "hold-resnet18-50": ("uncertified", "no rate was certified (1.0% to 6.2%)"),
         "hold-mobilenet_v3_large-50": ("failed", "the server ended during the measurement"),
@@ -467,7 +470,7 @@ def _offered(phase: str, tenant: str, window: int) -> Plain:
         "window": window,
         "rate_rps": 12.0,
         "verdict": "sla_missed" if shared else "ok",
-        "reason": "87.9% within 60 ms" if shared else "",
+        "reason": "87.9% of the requests took at most 60 ms" if shared else "",
         "attained": sum(within) / sum(requests),
         "attained_low": 0.8,
         "attained_high": 1.0,

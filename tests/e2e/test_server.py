@@ -329,7 +329,7 @@ def test_cores_that_are_not_there_are_explained(
 ) -> None:
     with pytest.raises(ServerError, match="no CPU core is left"):
         start_in_vain(tmp_path, repository, backends, [])
-    with pytest.raises(ServerError, match="not all available"):
+    with pytest.raises(ServerError, match="no longer contains all cores"):
         start_in_vain(tmp_path, repository, backends, [0, 4000])
 
 

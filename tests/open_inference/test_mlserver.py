@@ -161,7 +161,7 @@ def test_requests_that_are_too_large_are_refused_with_both_sizes(remote, tmp_pat
     """400 images of 12 kB; the server takes messages of 4 MiB."""
     _, done = run(tmp_path / "workflow", remote, images=400)
     assert done.returncode == 1
-    text = "a request has 4,915,246 bytes, and the server takes 4,194,304 at most"
+    text = "a request has 4,915,246 bytes, and the server accepts at most 4,194,304"
     assert f"{text} (lower request_batch_size, or raise" in " ".join(
         (done.stdout + done.stderr).split()
     )

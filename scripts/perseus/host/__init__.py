@@ -1,5 +1,5 @@
-"""The machine that runs a job: cores, processes, GPUs, files and cleanup.
+"""Access the machine that runs a job: cores, processes, GPUs, files and cleanup.
 
-The package is independent of a study. It provides cores for pinning, readings of /proc and NVML,
-and atomic writes.
+The package is independent of a study. The package chooses cores for pinning, reads /proc and NVML,
+and writes files atomically.
 """

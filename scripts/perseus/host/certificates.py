@@ -1,4 +1,4 @@
-"""Certificates in PEM files."""
+"""Read certificates from PEM files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def pem_text(path: Path) -> str:
-    """Read a PEM file as ASCII, which `ssl` requires; other characters occur only in comments.
+    """Return the text of a PEM file in ASCII, which `ssl` requires. Other characters occur only in
+    comments.
 
     Raises OSError.
     """
@@ -15,10 +16,11 @@ def pem_text(path: Path) -> str:
 
 
 def certificates(path: Path) -> str:
-    """Read a PEM file. Raises OSError, and ValueError if it contains no usable certificate."""
+    """Return the text of a PEM file. Raises OSError. Raises ValueError if the file contains no
+    usable certificate."""
     text = pem_text(path)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError):
-        raise ValueError("it holds no certificates in PEM format") from None
+        raise ValueError("the file contains no certificates in PEM format") from None
     return text

@@ -1,4 +1,4 @@
-"""Start programs that are pinned to cores and end with their owner."""
+"""Start programs that are pinned to cores and end together with their owner."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 CORES_REFUSED = 96
-"""Exit code of the child if its cores are not available."""
+"""Exit code of the child if its cores are unavailable."""
 
-# Runs in the child instead of a preexec_fn, which is not safe in a process with threads (gRPC's).
-# PR_SET_PDEATHSIG is 1. The parent id differs if the parent ended before the call.
+# This script runs in the child instead of a preexec_fn, which is unsafe in a process with threads,
+# for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG. If the parent ended before the call,
+# the parent id differs.
 _EXEC = f"""
 import ctypes, os, signal, sys
 parent, cores, *command = sys.argv[1:]
@@ -34,9 +35,11 @@ os.execv(command[0], command)
 def start(
     command: Sequence[str], cores: Sequence[int], log_path: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start a pinned program in its own session; it gets SIGTERM when this thread ends.
+    """Start a pinned program in its own session. The program gets SIGTERM when the calling thread
+    ends.
 
-    `command` begins with a path. The output replaces the file `log_path`; its folder is created.
+    `command` begins with a path. The output of the program replaces the file `log_path`, whose
+    folder is created.
     """
     log_path.parent.mkdir(parents=True, exist_ok=True)
     shim = [sys.executable, "-I", "-S", "-c", _EXEC, str(os.getpid()), ",".join(map(str, cores))]
@@ -52,7 +55,7 @@ def start(
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a started program and its children, unless it has ended and its id may be reused."""
-    if process.poll() is None:  # the process id, and so the group id, is not reused
+    """Kill a started program and its children, unless the program has already ended."""
+    if process.poll() is None:  # until then, no other process can have the same process id
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,7 +1,8 @@
 """Choose the CPUs of a server and of its client on this host.
 
-Server and client share no physical core if the machine reports its cores and has enough of them.
-Each stays in one NUMA node if it fits.
+If the machine reports its physical cores and has enough of them, server and client share no
+physical core. The CPUs of the server lie in one NUMA node if the node has enough CPUs, and so do
+the CPUs of the client.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ class TooFewCoresError(RuntimeError):
 
 
 def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
-    """Return disjoint (CPUs of the server, CPUs of the client) that this process may use.
+    """Return the CPUs of the server and the CPUs of the client; the two lists are disjoint.
 
-    The server gets the last CPUs, because interrupts and other work prefer the first. It owns its
-    physical cores with all siblings. Server and client share a core only if the client would have
-    none otherwise. Raises TooFewCoresError if no CPU is left for the client.
+    The server gets the last CPUs that this process may use, because interrupts and other work
+    prefer the first CPUs. The server owns its physical cores with all siblings. Server and client
+    share a physical core only if the client would otherwise have no CPU. Raises TooFewCoresError if
+    no CPU is left for the client.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
@@ -42,15 +44,15 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
 
 
 def max_server_cores() -> int:
-    """Return the largest number of CPUs for a server; its client keeps one."""
+    """Return the largest number of CPUs for a server. One CPU remains for the client."""
     return len(usable_cpus(read_topology())) - 1
 
 
 def usable_cpus(topology: Topology) -> list[int]:
-    """Return the CPUs that this process may use, ascending, but no more than its CPU quota keeps
+    """Return the CPUs that this process may use, ascending, but no more than its CPU quota can keep
     busy.
 
-    They belong to different physical cores, as long as there are enough.
+    The CPUs belong to different physical cores, as long as there are enough physical cores.
     """
     cpus, quota = os.sched_getaffinity(0), read_quota()
     if quota is None or quota.whole_cores >= len(cpus):
@@ -61,7 +63,8 @@ def usable_cpus(topology: Topology) -> list[int]:
 
 
 def _quota() -> str:
-    """Describe the quota, if it is the limit."""
+    """Return a description of the CPU quota, if the quota limits the number of CPUs; else an empty
+    text."""
     quota = read_quota()
     is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
     return f" (its CPU quota is {quota.cores:g} cores)" if quota and is_limit else ""
@@ -70,7 +73,7 @@ def _quota() -> str:
 def split_client_cores(
     client_cores: int, topology: Topology | None = None
 ) -> tuple[list[int], list[int]]:
-    """Return disjoint (other CPUs, CPUs of the client), chosen as in `split_cores`.
+    """Return the other CPUs and the CPUs of the client, chosen as in `split_cores`.
 
     Raises TooFewCoresError if no other CPU is left.
     """
@@ -86,7 +89,8 @@ def split_client_cores(
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
-    """Return (`count` CPUs, the other CPUs of one node), beginning with the first of `usable`."""
+    """Return `count` CPUs, beginning with the first of `usable`, and all other CPUs of one NUMA
+    node."""
     descending = usable[0] > usable[-1]
     cores = topology.cores(usable)[:: -1 if descending else 1]
     nodes = _by_node(cores, topology)
@@ -96,7 +100,8 @@ def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[
             taken = _without_spare(count, taken)
         left = _by_node([core for core in cores if core not in taken], topology)
         if taken and left:
-            # The largest node; of equal nodes the last, which is farthest from the taken cores.
+            # Choose the largest node. Of equal nodes, choose the last, since its cores are farthest
+            # from the taken cores.
             rest = max(left[::-1], key=lambda node: sum(map(len, node)))
             return sorted(_cpus(taken)[:count]), sorted(_cpus(rest))
     return sorted(usable[:count]), sorted(usable[count:])
@@ -110,7 +115,8 @@ def _by_node(cores: Sequence[tuple[int, ...]], topology: Topology) -> list[list[
 
 
 def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the first cores that have `count` CPUs in total; empty if all have fewer."""
+    """Return the first cores that have `count` CPUs in total; empty if all cores together have
+    fewer CPUs."""
     for number in range(1, len(cores) + 1):
         if sum(map(len, cores[:number])) >= count:
             return list(cores[:number])
@@ -118,7 +124,7 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Drop cores from the end as long as `count` CPUs remain."""
+    """Return the cores without cores at the end that are not needed for `count` CPUs."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:
@@ -140,10 +146,11 @@ def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[s
 def claimed_cores(
     count: int, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[list[int]]:
-    """Claim `count` CPUs whose physical cores no other measurement uses; wait for them.
+    """Wait for `count` CPUs whose physical cores no other measurement uses; reserve and yield these
+    CPUs.
 
-    Each CPU has its own physical core if there are enough. Raises LockError, and TooFewCoresError
-    if this process may use fewer CPUs.
+    If there are enough physical cores, each CPU has its own physical core. Raises LockError. Raises
+    TooFewCoresError if this process may use fewer CPUs.
     """
     topology = read_topology()
     usable = usable_cpus(topology)

@@ -1,8 +1,8 @@
-"""The CPU quota of this process, for example of a container or a pod, and how often it stopped the
-process.
+"""Read the CPU quota of this process, and how often the quota stopped the process.
 
-Docker's `--cpus` and the CPU limit of a Kubernetes container are such quotas
-(docs.kernel.org/admin-guide/cgroup-v2.html and docs.kernel.org/scheduler/sched-bwc.html).
+A container or a pod may have a CPU quota: the option `--cpus` of Docker and the CPU limit of a
+Kubernetes container set a quota (docs.kernel.org/admin-guide/cgroup-v2.html and
+docs.kernel.org/scheduler/sched-bwc.html).
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 @dataclass(frozen=True)
 class Throttling:
-    """Counters of a control group: its periods, and those in which it was stopped until the next
-    one."""
+    """The number of periods of a control group, and the number of periods in which the kernel
+    stopped the group until the next period."""
 
     periods: int
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """Return the share (0..1) of the periods since an earlier reading in which the group was
-        stopped."""
+        """Return the share (0..1) of the periods since an earlier reading in which the kernel
+        stopped the group."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """A quota: CPU time per time, in cores, and the folder of its control group."""
+    """A CPU quota in cores (CPU time per time), and the folder of its control group."""
 
     cores: float
     group: Path
 
     @property
     def whole_cores(self) -> int:
-        """Number of cores that the group can keep busy, at least one."""
+        """Return the number of cores that the group can keep busy, at least one."""
         return max(1, int(self.cores))
 
     def throttling(self) -> Throttling:
-        """Return the current counters; 0 if they cannot be read."""
+        """Return the current counters of the control group; 0 if they are not readable."""
         values = dict(line.split() for line in _read(self.group / "cpu.stat").splitlines())
         return Throttling(int(values.get("nr_periods", 0)), int(values.get("nr_throttled", 0)))
 
 
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
-    """Return the tightest quota of this process's control group and its parents; None without
-    any."""
+    """Return the smallest quota of this process's control group and its parents; None without a
+    quota."""
     quotas = [
         CpuQuota(cores, folder)
         for folder in dict.fromkeys(_folders(groups, own_groups))
@@ -59,9 +59,11 @@ def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota
 
 
 def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
-    """Yield the folders from the group to the root of its hierarchy, in version 2 and in version 1.
+    """Yield the folders from the control group to the root of its hierarchy, in version 2 and in
+    version 1.
 
-    In a container, the root may be its own group, under a path that only the host knows.
+    In a container, the root may be the container's own group. The path of this group is known only
+    on the host.
     """
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -75,7 +77,7 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float | None:
-    """Return the quota over its period, in either version; None without a limit."""
+    """Return the quota divided by its period, in version 2 or version 1; None without a limit."""
     quota, _, period = _read(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))

@@ -1,6 +1,6 @@
-"""Report a full disk when Snakemake itself cannot write locks, records and scripts.
+"""Report a full disk if Snakemake itself cannot write locks, records and scripts.
 
-A job reports a full disk itself (`host.job`); Snakemake ends with a traceback.
+A job itself reports a full disk (`host.job`), but Snakemake ends with a traceback.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def report_if_full(folder: Path) -> None:
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether the disk is full; False if it cannot be known."""
+    """Return whether the disk is full; False if this is unknown."""
     try:
         with TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, NEEDED_BYTES)

@@ -1,8 +1,9 @@
-"""Lock cores and GPUs of this machine, so that one measurement at a time uses them.
+"""Lock cores and GPUs of this machine, so that only one measurement at a time uses them.
 
-A lock is a file that its measurement holds with flock(2); the kernel releases it however the
-process ends. The files are in /tmp, whatever TMPDIR says: all users of a machine find the same
-files there, and the sticky bit protects them. Containers with their own /tmp do not see them.
+A lock is a file that a measurement locks with flock(2). The kernel releases the lock in any case
+when the process ends. The lock files are in /tmp, even if TMPDIR names another folder: all users of
+a machine find the same files in /tmp, and the sticky bit protects the files. Containers with their
+own /tmp do not see the lock files.
 """
 
 from __future__ import annotations
@@ -16,21 +17,22 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path("/tmp")
-MAX_BYTES = 200  # of the owner in a lock file
+MAX_BYTES = 200  # largest length of the owner's name in a lock file
 
 
 class LockError(RuntimeError):
-    """The file of a lock cannot be used. The message says what to do."""
+    """The file of a lock is unusable. The message says what to do."""
 
 
 @contextmanager
 def exclusive(
     names: Collection[str], owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Hold the locks of these names; wait for those that other processes hold.
+    """Keep the locks with these names while the context is open; wait for locks of other processes.
 
-    All processes take locks in the same order, so there is no deadlock. Waiting processes read
-    `owner`; `say` gets the owner that this process waits for. Raises LockError.
+    All processes take locks in the same order, so no deadlock is possible. Processes that wait for
+    the lock read `owner`. `say` gets the name of the owner for which this process waits. Raises
+    LockError.
     """
     messages: list[str] = []
 
@@ -47,7 +49,8 @@ def exclusive(
 
 @contextmanager
 def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[bool]:
-    """Hold a lock unless another process holds it; yield whether it is held. Raises LockError."""
+    """Take a lock unless another process has it; yield whether this process got the lock. Raises
+    LockError."""
     with _opened(folder / f"{name}.lock") as descriptor:
         free = _locked_now(descriptor) and _still_is(folder / f"{name}.lock", descriptor)
         if free:
@@ -79,10 +82,10 @@ def _locked_now(descriptor: int) -> bool:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """Open the file of a lock, and create it if it is missing.
+    """Open the file of a lock, and create the file if it is missing.
 
-    Another user may have created the name: links are not followed, and only a regular file without
-    further hard links is written to.
+    Another user may have created a file with this name. Therefore the function follows no links,
+    and writes only to a regular file without further hard links.
     """
     try:
         descriptor = _open(path)
@@ -103,7 +106,7 @@ def _open(path: Path) -> int:
         try:
             return os.open(path, flags)
         except FileNotFoundError:
-            previous = os.umask(0)  # measurements of all users write to the file
+            previous = os.umask(0)  # the measurements of all users write to the same file
             try:
                 return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
             except FileExistsError:
@@ -120,7 +123,8 @@ def _unusable(path: Path, why: str | None) -> str:
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Return whether the path still names the opened file; others would lock a new file."""
+    """Return whether the path still names the opened file. If the path names another file, other
+    processes lock the other file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -128,12 +132,13 @@ def _still_is(path: Path, descriptor: int) -> bool:
 
 
 def _write_owner(descriptor: int, owner: str) -> None:
-    with suppress(OSError):  # on a full disk, others wait without the name of the owner
+    with suppress(OSError):  # on a full disk, waiting processes cannot name the owner
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"pid {os.getpid()} ({owner})\n".encode()[:MAX_BYTES], 0)
 
 
 def _read_owner(descriptor: int) -> str:
-    """Read the owner. Any user can write it, so only printable characters are kept."""
+    """Return the owner of a lock. Any user can write the name, so only printable characters
+    remain."""
     text = os.pread(descriptor, MAX_BYTES, 0).decode(errors="replace")
     return "".join(filter(str.isprintable, text)) or "another process"

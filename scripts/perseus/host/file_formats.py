@@ -1,4 +1,4 @@
-"""Check whether a file has the end of its format, without reading its middle."""
+"""Check whether a file has the end of its format, without reading the middle of the file."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".svg": (b"<?xml", b"</svg>"),
     ".html": (b"<!doctype html", b"</html>"),
 }
-"""Beginnings of complete files of a format, in lower case, and their ends, before white space."""
+"""Beginnings of complete files of each format, in lower case, and their ends, before white
+space."""
 
 JSON: Final = ".json"
 JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
-"""Start and end of the JSON files that `host.files.write_json` writes, one entry per line."""
+"""Start and end of the JSON files that `host.files.write_json` writes, with one entry per line."""
 
 ONNX: Final = ".onnx"
 ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
 ZIP_END: Final = b"PK\x05\x06"
-ZIP_END_BYTES: Final = 22  # NumPy and torch write no comment behind the end
+ZIP_END_BYTES: Final = 22  # length of the end record, after which NumPy and torch write no comment
 TAIL_BYTES: Final = 64
 
 
 def lacks_end(path: Path) -> bool | None:
-    """Return whether a file of a known format is truncated.
+    """Return whether a file of a known format is truncated; None if the format does not show it.
 
-    A truncated file is empty, begins with zeros (which a disk leaves where data were lost), or
-    begins like a complete file and does not end like one. Returns None if the format cannot tell:
-    for other files, and for an ONNX model that may end between two fields. Raises OSError.
+    A truncated file is empty, begins with zeros (a disk with lost data returns zeros), or begins
+    like a complete file but ends differently. The result is None for files of other formats, and
+    for an ONNX model that may end between two fields. Raises OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None
@@ -64,7 +65,8 @@ def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
 
 
 def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
-    """Check a JSON file; None for a readable file that `write_json` has not written."""
+    """Return whether a JSON file is truncated; None for a readable file that `write_json` did not
+    write."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:
@@ -80,7 +82,7 @@ def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
 
 
 def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:
-    """Return whether an archive ends with its directory."""
+    """Return whether an archive ends with the end record of its directory."""
     file.seek(max(size_bytes - ZIP_END_BYTES, 0))
     return file.read().startswith(ZIP_END)
 
@@ -100,7 +102,7 @@ def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
                 case 5:
                     file.seek(4, os.SEEK_CUR)
                 case _:
-                    return False  # not a protobuf message
+                    return False  # the file is no protobuf message
     except EOFError:
         return True
     except (ValueError, OverflowError):
@@ -109,8 +111,10 @@ def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
 
 
 def _varint(file: BinaryIO) -> int:
-    """Read a variable-length integer. Raises EOFError at the end of the file, ValueError if it is
-    too long."""
+    """Return the next variable-length integer.
+
+    Raises EOFError at the end of the file. Raises ValueError if the integer is too long.
+    """
     value = 0
     for shift in range(0, 70, 7):
         byte = file.read(1)

@@ -1,4 +1,4 @@
-"""Write files atomically: a file appears complete or not at all."""
+"""Write files atomically: a file appears either complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,22 +14,26 @@ from typing import Any, Final
 from perseus.host.identity import PATTERN, identity, is_gone
 
 WRITTEN: Final = "user.perseus.written"
-"""Extended attribute of a file: its length and its first bytes when it was written."""
+"""Name of the extended attribute that contains the length and the first bytes of a file at the time
+of writing."""
 
 HEAD_BYTES: Final = 16
 
 PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
-"""Name of a `partial_path`: the name of the final file and of the writing process."""
+"""Pattern of a `partial_path`, with the name of the final file and the identity of the writing
+process."""
 
 LATE_S: Final = 30.0
-"""How long to wait for a file; the cluster profiles give Snakemake the same latency."""
+"""Longest time in seconds to wait for a file. The cluster profiles give Snakemake the same
+latency."""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a path to write to; it becomes `path` if the body ends without an exception.
+    """Yield a path for writing. If the body ends without an exception, the file gets the name
+    `path`.
 
-    The file is in the same folder (`partial_path`) and is synced to the disk before it is renamed.
+    The file is in the same folder (`partial_path`), and is synced to the disk before its renaming.
     """
     partial = partial_path(path)
     try:
@@ -41,10 +45,10 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def partial_path(path: Path) -> Path:
-    """Return where this process may write the future `path`; create its folder.
+    """Return the path at which this process may write the future `path`, and create its folder.
 
-    The name is unique to the process and begins with a dot, so Triton ignores it. Partial files of
-    killed processes for the same path are removed.
+    The name is unique to the process and begins with a dot, so Triton ignores the file. The
+    function removes partial files of killed processes for the same path.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.iterdir():
@@ -57,7 +61,7 @@ def partial_path(path: Path) -> Path:
 def seal(path: Path) -> None:
     """Sync a file to the disk, and record its length and first bytes (`host.truncated_files`).
 
-    Nothing is recorded on file systems without extended attributes.
+    On file systems without extended attributes, the function records nothing.
     """
     with path.open("rb") as file:
         os.fsync(file.fileno())
@@ -67,10 +71,10 @@ def seal(path: Path) -> None:
 
 
 def arrived(path: Path) -> Path:
-    """Wait until a path exists, at most LATE_S, and return it.
+    """Wait until a path exists, at most LATE_S seconds, and return the path.
 
     On a shared file system, a folder may appear before the files that another machine wrote into
-    it, and Snakemake waits for the folder only.
+    the folder. Snakemake waits only for the folder.
     """
     deadline_s = time.monotonic() + LATE_S
     while not path.exists() and time.monotonic() < deadline_s:
@@ -81,7 +85,7 @@ def arrived(path: Path) -> Path:
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write JSON atomically; NaN and infinity become null."""
+    """Write JSON atomically. In the file, NaN and infinite values become null."""
     with whole(path) as partial:
         partial.write_text(json.dumps(_finite(value), indent=1, sort_keys=True) + "\n")
 

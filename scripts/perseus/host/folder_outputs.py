@@ -1,4 +1,4 @@
-"""Find folder outputs that have lost files. Snakemake only checks that the folder exists."""
+"""Find folder outputs that have lost files. Snakemake checks only whether the folder exists."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Snakemake's marks of outputs whose job runs or was interrupted, named like its records."""
+"""Folder with Snakemake's marks of outputs whose job runs or was interrupted. The names of the
+marks have the same form as the names of Snakemake's records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
-"""File that Snakemake leaves in a folder that a job has made."""
+"""File that Snakemake writes into a folder that a job has made."""
 
 
 def unfinished(folder: Path) -> set[str]:
-    """Return the outputs that Snakemake has marked as unfinished, and makes again by itself."""
+    """Return the outputs that Snakemake has marked as unfinished. Snakemake makes these outputs
+    again."""
     marks = folder / UNFINISHED
     return {recorded(path.relative_to(marks)) for path in marks.rglob("*") if path.is_file()}
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """Yield the files of these names that are missing in these folders, if the folder exists."""
+    """Yield the files with these names that are missing in these folders. Missing folders do not
+    count."""
     expected = tuple(names)
     for folder in folders:
         with suppress(OSError):

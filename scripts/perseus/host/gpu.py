@@ -1,8 +1,8 @@
 """Check, describe and sample the GPUs of a server with NVIDIA's management library (NVML).
 
-A study numbers GPUs like nvidia-smi or, if CUDA_VISIBLE_DEVICES is set (for example in a cluster
-job), by their position in that list. Values that a GPU does not report are left out; only a missing
-GPU is an error.
+A study numbers GPUs like nvidia-smi. If CUDA_VISIBLE_DEVICES is set, for example in a cluster job,
+a study numbers GPUs by their position in this list. If a GPU does not report a value, the value is
+left out. Only a missing GPU is an error.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import pynvml
 
 from perseus.host.procfs import process_table, tree
 
-Handle = Any  # of a GPU, from NVML
+Handle = Any  # NVML's handle of a GPU
 
 METRICS = {
     "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a kernel ran",
-    "gpu_memory_utilisation": "share (0..1) of that period in which memory was read or written",
+    "gpu_memory_utilisation": "share (0..1) of the driver's last sampling period in which memory"
+    " was read or written",
     "gpu_memory_used_bytes": "bytes of the GPU's memory in use by all processes",
     "gpu_power_watts": "power of the whole board, W",
     "gpu_energy_joules": "energy of the whole board since the previous sample, J, by the GPU's own "
@@ -30,14 +31,14 @@ METRICS = {
     "gpu_sm_clock_mhz": "clock of the multiprocessors, MHz",
     "gpu_memory_clock_mhz": "clock of the memory, MHz",
     "gpu_temperature_c": "temperature of the chip, degrees Celsius",
-    "gpu_throttle_reasons": "why the clocks are not higher: NVML's bit mask (1 idle, 4 power cap, "
+    "gpu_throttle_reasons": "reasons for reduced clocks, as NVML's bit mask (1 idle, 4 power cap, "
     "8 hardware slowdown, 32 software thermal, 64 hardware thermal, 128 power brake)",
 }
-"""Metrics of each GPU with their units and meanings."""
+"""Metrics of each GPU, with their units and meanings."""
 
 
 class GpuError(RuntimeError):
-    """GPUs of a study are not available."""
+    """The GPUs of a study are unavailable."""
 
 
 def visible(
@@ -62,20 +63,20 @@ def visible(
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
     """Return environment variables that restrict a program to these GPUs, numbered from 0."""
     return {
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi; CUDA's own is by speed
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # nvidia-smi uses the same order; CUDA sorts by speed
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
     }
 
 
 def require(gpus: Sequence[int]) -> None:
-    """Raise GpuError, in one sentence, if this machine lacks one of these GPUs."""
+    """Raise GpuError if this machine lacks one of these GPUs. The message is one sentence."""
     if gpus:
         with _nvml(gpus):
             _handles(gpus)
 
 
 def describe(gpus: Sequence[int]) -> dict[str, Any]:
-    """Return driver, CUDA version, MPS and the GPUs (with MIG); empty for a CPU server.
+    """Return the driver, the CUDA version, MPS, and the GPUs with MIG; empty for a CPU server.
 
     Raises GpuError if a GPU is missing.
     """
@@ -141,10 +142,10 @@ def _mps_runs() -> bool:
 
 
 class GpuSampler:
-    """Samples GPUs from one thread; energy is the increase since the previous sample.
+    """Samples GPUs from one thread. The energy is the increase since the previous sample.
 
-    NVML's calls take milliseconds and run on `cores`, which should not be the client's. Raises
-    GpuError if a GPU is missing. Call `close` at the end.
+    The calls of NVML take milliseconds and run on `cores`, which should not be the client's cores.
+    Raises GpuError if a GPU is missing. Call `close` at the end.
     """
 
     def __init__(self, gpus: Sequence[int], cores: Sequence[int]) -> None:
@@ -157,7 +158,7 @@ class GpuSampler:
             self._handles = dict(zip(gpus, _handles(gpus), strict=True))
 
     def sample(self) -> list[tuple[int, str, float]]:
-        """Return (GPU of the study, metric, value) of all values that the GPUs report now."""
+        """Return (GPU of the study, metric, value) for all values that the GPUs report now."""
         if not self._gpus:
             return []
         with _on(self._cores):
@@ -171,7 +172,8 @@ class GpuSampler:
 
     def _sample(self, gpu: int) -> Iterator[tuple[str, float]]:
         handle = self._handles[gpu]
-        # The counter before the power: reading the power can take the driver tens of milliseconds.
+        # Read the energy before the power, since the driver may need tens of milliseconds to read
+        # the power.
         energy_mj = _query(pynvml.nvmlDeviceGetTotalEnergyConsumption, handle)
         if energy_mj is not None:
             if gpu in self._energy_mj and energy_mj >= self._energy_mj[gpu]:
@@ -206,8 +208,8 @@ class GpuSampler:
 class OtherGpuWork:
     """Measures the work of other processes on the GPUs of a server.
 
-    `root` is the process id of the server, None if unknown; its descendants belong to the server.
-    `cores` are as in `GpuSampler`.
+    `root` is the process id of the server, None if unknown. All descendants of this process belong
+    to the server. The calls of NVML run on `cores`.
     """
 
     def __init__(self, handles: Sequence[Handle], cores: Sequence[int], root: int | None) -> None:
@@ -216,21 +218,21 @@ class OtherGpuWork:
         self._server_was_reported = False
 
     def share(self, start_ns: int) -> float | None:
-        """Return the share (0..1) of the time since `start_ns` (monotonic clock) in which a GPU
-        worked for other processes; of several GPUs, the highest.
+        """Return the share (0..1) of the time since `start_ns` in which a GPU worked for other
+        processes.
 
-        None if unknown: no GPU reports anything, or no GPU has ever reported a process of the
-        server. In the latter case, NVML uses the process ids of the machine, and this job runs in a
-        container with its own ids.
+        `start_ns` is on the monotonic clock. For several GPUs, the result is the highest share. The
+        result is None in two cases: no GPU reports any process, or no GPU has ever reported a
+        process of the server. In the second case, NVML uses the process ids of the machine, but
+        this job runs in a container with its own ids.
         """
         if self._root is None:
             return None
         since_us = (time.time_ns() - time.monotonic_ns() + start_ns) // 1000
         with _on(self._cores):
             reported = [used for each in self._handles if (used := _used(each, since_us))]
-        self._server_pids |= tree(
-            process_table(), self._root
-        )  # including processes that have ended since
+        # Earlier process ids remain in the set, since NVML also reports ended processes.
+        self._server_pids |= tree(process_table(), self._root)
         if any(not self._server_pids.isdisjoint(used) for used in reported):
             self._server_was_reported = True
         if not reported or not self._server_was_reported:
@@ -244,10 +246,11 @@ class OtherGpuWork:
 def other_gpu_work(
     gpus: Sequence[int], cores: Sequence[int], root: int | None
 ) -> Iterator[OtherGpuWork | None]:
-    """Yield `OtherGpuWork` on these GPUs of a study.
+    """Yield `OtherGpuWork` for these GPUs of a study; None if NVML cannot distinguish the
+    processes.
 
-    None without GPUs and under CUDA's Multi-Process Service, whose own server works for all
-    clients. Raises GpuError if a GPU is missing.
+    The result is None without GPUs. The result is also None under CUDA's Multi-Process Service,
+    whose own server works for all clients. Raises GpuError if a GPU is missing.
     """
     if not gpus or _mps_runs():
         yield None
@@ -257,9 +260,11 @@ def other_gpu_work(
 
 
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
-    """Return, by process, the share of the time since `since_us` (Unix time) that it used the GPU.
+    """Return, for each process, the share of the time since `since_us` (Unix time) in which it used
+    the GPU.
 
-    Drivers also return empty slots of their buffer, which have an earlier time or no valid share.
+    Drivers also return empty slots of their buffer. An empty slot has an earlier time or no valid
+    share.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {
@@ -274,7 +279,7 @@ def _clock(handle: Handle, kind: int) -> int | None:
 
 
 def _query(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a function of NVML; None if this GPU or driver does not have it."""
+    """Return the result of a function of NVML; None if this GPU or driver lacks the function."""
     try:
         return function(*arguments)
     except pynvml.NVMLError:
@@ -328,7 +333,8 @@ def _listed(gpus: Sequence[int]) -> str:
 
 @contextmanager
 def _on(cores: Sequence[int]) -> Iterator[None]:
-    """Run the body on these CPUs; only this thread moves. Without CPUs it stays where it is."""
+    """Run the body on these CPUs. Only this thread moves. Without CPUs, the thread stays on its
+    CPUs."""
     before = os.sched_getaffinity(0)
     if cores:
         os.sched_setaffinity(0, cores)

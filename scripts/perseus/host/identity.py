@@ -11,19 +11,19 @@ from typing import Final
 from perseus.host.procfs import start_ticks
 
 PATTERN: Final = r"[0-9a-f]{8}-\d+-\d+"
-"""Regular expression of the result of `identity`."""
+"""Regular expression for the result of `identity`."""
 
 
 def identity(pid: int | None = None) -> str:
-    """Return a name that no other process ever has, by default of this process."""
+    """Return a name that no other process ever has, by default the name of this process."""
     pid = os.getpid() if pid is None else pid
     return f"{_scope()}-{pid}-{start_ticks(pid)}"
 
 
 def is_gone(name: str) -> bool:
-    """Return whether the process of an `identity` has ended; False if it cannot be known.
+    """Return whether the process with this `identity` has ended; False if this is unknown.
 
-    A shared folder contains names of processes of other hosts, containers and earlier boots.
+    A shared folder may contain names of processes from other hosts, containers and earlier boots.
     """
     if not re.fullmatch(PATTERN, name):
         return False
@@ -34,7 +34,8 @@ def is_gone(name: str) -> bool:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Return whether the process exists but /proc hides it, as with hidepid."""
+    """Return whether the process exists, but /proc hides it, for example with the mount option
+    hidepid."""
     if Path(f"/proc/{pid}").exists():
         return False
     try:

@@ -1,6 +1,6 @@
-"""Suppress the errors of jobs that Ctrl-C on Snakemake has ended.
+"""Hide the errors of jobs that the user has ended by Ctrl-C on Snakemake.
 
-SIGTERM lets running jobs finish, so their errors are kept.
+After SIGTERM, running jobs may finish, so their errors remain visible.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Final
 
 ENDS_JOBS: Final = "Terminating processes on user request"
 AWAITS_JOBS: Final = "Will exit after finishing currently running jobs"
-"""How Snakemake's own messages about Ctrl-C and SIGTERM begin."""
+"""Beginning of Snakemake's own messages after Ctrl-C and after SIGTERM."""
 
 INCOMPLETE: Final = "At least one job did not complete successfully"
-"""Snakemake's last message, even if no job has failed."""
+"""Last message of Snakemake after an interruption, even if no job has failed."""
 
 
 class Interruption(logging.Filter):
-    """Filter of Snakemake's logger: drops errors after the user has ended the run."""
+    """Filter of Snakemake's logger that drops errors after the user has ended the run."""
 
     happened = False
     _jobs_are_ended = False

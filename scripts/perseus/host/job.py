@@ -19,7 +19,7 @@ from perseus.host.starter import end_with_starter
 LAYOUT: Final = "\n\t"
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-"""Error numbers of a full disk or an exhausted quota."""
+"""Error numbers of a full disk and an exhausted quota."""
 
 MAKE_ROOM: Final = "Free some space and run the same command again: finished work is kept."
 
@@ -28,10 +28,11 @@ MAKE_ROOM: Final = "Free some space and run the same command again: finished wor
 def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]:
     """Run the body of a job; yield a function that prints progress to the terminal and the log.
 
-    An `expected` exception, or a full disk, ends the process with its message and exit code 1. The
-    message is also written beside the log as *.error, and repeated at the end of the run. Any other
-    exception is a bug of Perseus and keeps its traceback. A job ends with its Snakemake, and
-    silently on Ctrl-C. Output of libraries goes to the log only.
+    An `expected` exception or a full disk ends the process with its message and exit code 1.
+    Perseus also writes the message to a file *.error beside the log, and repeats the message at the
+    end of the run. Any other exception is a bug of Perseus and keeps its traceback. A job ends
+    together with its Snakemake, and without a message after Ctrl-C. Output of libraries goes only
+    to the log.
     """
     path = Path(log)
     failure = path.with_suffix(".error")
@@ -40,7 +41,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
         failure.unlink(missing_ok=True)
         with _logged(path, failure, expected) as say:
             yield say
-    except OSError as error:  # closing the log can fail, too
+    except OSError as error:  # even the end of the log may fail on a full disk
         if error.errno not in FULL:
             raise
         message = f"\n{path.stem}: the disk is full ({error}). {MAKE_ROOM}"
@@ -53,7 +54,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 def _logged(
     path: Path, failure: Path, expected: tuple[type[Exception], ...]
 ) -> Iterator[Callable[[str], None]]:
-    """Yield the progress function; expected exceptions end the process."""
+    """Yield a function that prints progress. Expected exceptions end the process."""
     start_s = time.monotonic()
     with path.open("w", buffering=1) as file, _printed_to(file):
 
@@ -62,7 +63,7 @@ def _logged(
             print(line, file=file)
             print(line, file=sys.stderr, flush=True)
 
-        # To the log only: the terminal may have closed with Snakemake.
+        # This message goes only to the log, since the terminal may be closed like Snakemake.
         end_with_starter(lambda message: print(f"[{path.stem}] {message}", file=file))
         try:
             yield say
@@ -70,7 +71,7 @@ def _logged(
             print(f"[{path.stem}] interrupted", file=file)
             sys.exit(128 + signal.SIGINT)
         except expected as error:
-            # Libraries quote names of a user's files without escaping them.
+            # Libraries quote the names of a user's files without escaping special characters.
             message = f"\n{path.stem}: {printable(str(error), allowed=LAYOUT)}"
             print(message, file=file)
             failure.write_text(message + "\n")
@@ -79,13 +80,14 @@ def _logged(
 
 @contextmanager
 def _printed_to(file: TextIO) -> Iterator[None]:
-    """Redirect standard output, also of C libraries such as HiGHS."""
+    """Redirect the standard output to a file, including the output of C libraries, for example
+    HiGHS."""
     terminal = os.dup(1)
     os.dup2(file.fileno(), 1)
     try:
         yield
     finally:
         sys.stdout.flush()
-        ctypes.CDLL(None).fflush(None)  # the streams of C have their own buffers
+        ctypes.CDLL(None).fflush(None)  # C libraries have their own buffers
         os.dup2(terminal, 1)
         os.close(terminal)

@@ -1,4 +1,4 @@
-"""Describe the machine and the software that made a result."""
+"""Describe the machine and the software with which a result was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notice a run in which Snakemake has nothing to do, and so calls no hook."""
+"""Detect a run in which Snakemake has nothing to do, and therefore calls no hook."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 MESSAGE_START: Final = "Nothing to be done"
-"""How Snakemake's own message begins."""
+"""Beginning of Snakemake's own message if it has nothing to do."""
 
 
 class NothingToDo(logging.Filter):
-    """Filter of Snakemake's logger: calls `then` if there is nothing to do."""
+    """Filter of Snakemake's logger that calls `then` if Snakemake has nothing to do."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
 """Remove processes, shared memory and folders that a killed server or job has left on its host.
 
-Their common name contains the identity of the owning process. So leftovers of killed owners are
-distinguished from resources in use, and nothing of others is touched.
+The names of all leftovers contain the identity of the owning process. By the identity, Perseus
+distinguishes leftovers of killed owners from resources in use. Perseus touches nothing that other
+programs own.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _POLL_S = 0.01
 
 
 def place() -> Path:
-    """Return the folder for temporary folders.
+    """Return the folder in which Perseus creates temporary folders.
 
-    Triton's Python backend accepts plain names only, so another TMPDIR is ignored.
+    Triton's Python backend accepts only plain names. If the path in TMPDIR is not plain, Perseus
+    ignores TMPDIR.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
@@ -38,15 +40,14 @@ def place() -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a path has only characters that Triton's Python backend passes on
-    unchanged."""
+    """Return whether Triton's Python backend passes on all characters of a path unchanged."""
     return re.fullmatch(r"[\w./-]+", str(path), re.ASCII) is not None
 
 
 def make_folder() -> Path:
     """Create the temporary folder of a server or job, named after its owner.
 
-    The name is unique on the host and is also the prefix of the server's shared memory.
+    The name is unique on the host. The name is also the prefix of the server's shared memory.
     """
     folder = place() / unique_name()
     folder.mkdir(mode=0o700)
@@ -55,7 +56,7 @@ def make_folder() -> Path:
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Yield a temporary folder; a later sweep removes it if this process is killed."""
+    """Yield a temporary folder. If this process is killed, a later job removes the folder."""
     folder = make_folder()
     try:
         yield folder
@@ -64,7 +65,8 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """Return a unique name for resources of this process; append "-word" in /dev/shm."""
+    """Return a unique name for resources of this process. In /dev/shm, append "-word" to the
+    name."""
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
@@ -86,8 +88,8 @@ def names_of_dead_owners(found: Iterable[str]) -> list[str]:
 def unlink_memory(name: str) -> None:
     """Unlink the shared memory of a server that is ready.
 
-    All users have mapped it by then. The kernel frees the memory with its last user, however that
-    ends: a cluster may kill a whole job at once.
+    All processes that use the memory have mapped it by then. The kernel frees the memory after the
+    end of its last user, even if a cluster kills the whole job at once.
     """
     for region in SHM.glob(f"{name}-*"):
         with contextlib.suppress(OSError):
@@ -107,9 +109,9 @@ def remove(folder: Path) -> None:
 
 
 def _processes_of(folder: Path) -> list[psutil.Process]:
-    """Return the running processes of the server that a folder belongs to.
+    """Return the running processes of the server to which a folder belongs.
 
-    The command lines of the server and its stubs contain the unique name of the folder: as the path
+    The command lines of the server and its stubs contain the unique name of the folder, as the path
     of their backends or, in a container, as the prefix of their shared memory.
     """
     marks = (f"{folder.name}/backends", f"{folder.name}-")

@@ -1,4 +1,4 @@
-"""Evict files from the page cache, and measure which share of them is in memory."""
+"""Evict files from the page cache, and measure the share of the files that is in memory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 
 
 def evict(paths: Sequence[Path]) -> None:
-    """Ask the system to evict files from the page cache; `resident_share` shows the effect.
+    """Ask the system to evict files from the page cache. `resident_share` shows the effect.
 
-    Needs no privileges and affects no other file (posix_fadvise(2), POSIX_FADV_DONTNEED). Files are
-    synced first, because dirty pages are not evicted.
+    The function needs no privileges, and affects no other file (posix_fadvise(2),
+    POSIX_FADV_DONTNEED). The system does not evict modified pages, so the function syncs the files
+    first.
     """
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
@@ -32,7 +33,7 @@ def resident_share(paths: Sequence[Path]) -> float:
 
 
 def _resident(path: Path) -> list[int]:
-    """Return 1 for each page of a file that is in memory, otherwise 0."""
+    """Return 1 for each page of a file that is in memory, 0 for each other page."""
     size = path.stat().st_size
     if not size:
         return []
@@ -44,5 +45,5 @@ def _resident(path: Path) -> list[int]:
             if ctypes.CDLL(None, use_errno=True).mincore(address, ctypes.c_size_t(size), flags):
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         finally:
-            del start  # otherwise the map cannot be closed
+            del start  # while `start` exists, the memory map cannot close
     return [flag & 1 for flag in flags]

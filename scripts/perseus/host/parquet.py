@@ -1,4 +1,4 @@
-"""Define columns with unit and meaning, and write tables as Parquet and CSV."""
+"""Define table columns with unit and meaning, and write tables as Parquet and CSV."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ TEXT, REAL, WHOLE, FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 def column(
     name: str, kind: pa.DataType, unit: str, meaning: str, *, nullable: bool = True
 ) -> pa.Field:
-    """Return a column with its unit ("" for none) and meaning in the metadata."""
+    """Return a column whose metadata contains its unit ("" without a unit) and its meaning."""
     return pa.field(name, kind, nullable, metadata={"unit": unit, "meaning": meaning})
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Return rows as a table; NaN becomes null. Raises KeyError if keys and columns differ."""
+    """Return rows as a table. NaN becomes null. Raises KeyError if the keys differ from the
+    columns."""
     names = set(schema.names)
     for row in rows:
         if row.keys() != names:
             raise KeyError(f"columns {sorted(row.keys() ^ names)} are missing or unknown")
-    # from_pandas: NaN means unknown.
+    # With from_pandas, NaN becomes null, which means unknown.
     columns = [
         pa.array([row[each.name] for row in rows], each.type, from_pandas=True) for each in schema
     ]
@@ -46,7 +47,7 @@ def write(made: pa.Table, parquet: Path, csv: Path) -> None:
 
 
 def _csv_values(of: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column for CSV; unknown values are empty."""
+    """Return the values of a column for CSV. Unknown values are empty."""
     if pa.types.is_floating(of.type):
         return ["" if value is None else f"{value:.6g}" for value in of.to_pylist()]
     return of.to_pylist()

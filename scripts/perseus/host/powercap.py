@@ -1,7 +1,8 @@
 """Read the energy of the host's processors and their memory from /sys/class/powercap.
 
-Linux shows the RAPL counters of Intel and AMD there. Since Linux 5.10, only root may read them by
-default; many virtual machines and containers have none. Missing energy is never estimated.
+Linux shows the RAPL counters of Intel and AMD in this folder. Since Linux 5.10, only root may read
+the counters by default. Many virtual machines and containers have no counters. Perseus never
+estimates missing energy.
 """
 
 from __future__ import annotations
@@ -15,21 +16,22 @@ METRIC: Final = "host_energy_joules"
 METRICS: Final = {
     METRIC: (
         "energy of the host's processors and their memory since the previous sample, J, by the"
-        " counters of /sys/class/powercap: it includes all processes; none if the counters cannot"
-        " be read"
+        " counters of /sys/class/powercap: the energy of all processes counts; no value if the"
+        " counters are not readable"
     ),
 }
 
 
 class EnergyCounters:
-    """Energy counters of all processors; the first reading is the base of the second."""
+    """The energy counters of all processors. The first reading sets only the start value."""
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)
         self._before_uj: Sequence[int] | None = None
 
     def joules(self) -> float | None:
-        """Return the energy since the last complete reading, in J; None without one."""
+        """Return the energy since the last complete reading, in J; None without an earlier
+        reading."""
         now_uj = _energies_uj(self._zones)
         if now_uj is None:
             return None
@@ -45,10 +47,11 @@ def is_readable(folder: Path = POWERCAP) -> bool:
 
 
 def zones(folder: Path = POWERCAP) -> list[Path]:
-    """Return the zones of packages (intel-rapl:0) and of their memory (intel-rapl:0:1).
+    """Return the counters of processor packages (intel-rapl:0) and of their memory
+    (intel-rapl:0:1).
 
-    Cores and graphics are part of the packages, and packages are part of the platform (psys), so
-    these zones are left out.
+    Cores and graphics are parts of the packages, and packages are parts of the platform (psys).
+    Therefore the function leaves out cores, graphics and platform.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]
@@ -62,7 +65,7 @@ def _name(zone: Path) -> str:
 
 
 def _energies_uj(of: Sequence[Path]) -> list[int] | None:
-    """Return all counters in uJ; None if there are none or one cannot be read."""
+    """Return all counters in uJ; None without counters, or if one counter is not readable."""
     try:
         return [int((zone / "energy_uj").read_text()) for zone in of] or None
     except (OSError, ValueError):
@@ -70,7 +73,7 @@ def _energies_uj(of: Sequence[Path]) -> list[int] | None:
 
 
 def _increase_uj(zone: Path, before_uj: int, now_uj: int) -> int:
-    """Return the increase of a counter; it overflows at most once between readings."""
+    """Return the increase of a counter, which overflows at most once between two readings."""
     if now_uj >= before_uj:
         return now_uj - before_uj
     return now_uj + int((zone / "max_energy_range_uj").read_text()) - before_uj

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def printable(text: str, allowed: str = "") -> str:
-    """Escape all characters that are not printable, such as control codes, except `allowed`."""
+    """Escape all characters that are not printable, for example control codes, except `allowed`."""
     return "".join(c if c.isprintable() or c in allowed else repr(c)[1:-1] for c in text)

@@ -1,6 +1,7 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-This runs during measurements: for a process tree it needs a fraction of the time of psutil.
+Perseus calls these functions during measurements. For a process tree, the functions of this module
+need a fraction of the time of psutil.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Process(NamedTuple):
-    """Fields of /proc/<pid>/stat; one tick is 1 / TICKS_PER_S seconds.
+    """Fields of /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
 
-    `ended_ticks` is the CPU time of its descendants that have ended and were waited for.
+    `ended_ticks` is the CPU time of descendants that have ended and for which the process has
+    waited.
     """
 
     parent: int
@@ -33,7 +35,7 @@ class Process(NamedTuple):
 
 
 def process_table() -> dict[int, Process]:
-    """Return all running processes of the host by id."""
+    """Return all running processes of the host by process id."""
     table = {}
     for name in os.listdir(_PROC):  # noqa: PTH208, twice as fast as Path.iterdir
         if name.isdigit() and (process := _read_process(int(name))) is not None:
@@ -47,7 +49,8 @@ def _read_process(pid: int) -> Process | None:
             stat = file.read()
     except OSError:  # the process has ended
         return None
-    # proc(5), counted from the third field; the second, the name, can contain anything
+    # The fields are as in proc(5), counted from the third field. The second field, the name, may
+    # contain any character.
     state, *fields = stat.rpartition(b")")[2].split()
     if state in (b"Z", b"X"):
         return None
@@ -61,16 +64,17 @@ def _read_process(pid: int) -> Process | None:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return the start of a process since boot, which identifies it together with its id.
+    """Return the time from boot to the start of a process, in ticks.
 
-    None if the process has ended or is hidden.
+    The start time and the process id together identify a process. The result is None if the process
+    has ended or is hidden.
     """
     process = _read_process(pid)
     return None if process is None else process.start_ticks
 
 
 def tree(table: Mapping[int, Process], root: int) -> set[int]:
-    """Return the ids of a process and all its descendants."""
+    """Return the process ids of a process and all its descendants."""
     children = defaultdict(list)
     for pid, process in table.items():
         children[process.parent].append(pid)
@@ -98,19 +102,20 @@ def _open_files(pid: int) -> int:
 
 
 class Resources(NamedTuple):
-    """Sum of the resident sets of processes, and their open file descriptors."""
+    """The sum of the resident sets of processes, and the number of their open file descriptors."""
 
     memory_bytes: int
     open_files: int | None
 
 
 def resources(table: Mapping[int, Process], pids: Iterable[int]) -> Resources:
-    """Return the resources of processes in the table."""
+    """Return the memory and the open files of processes in the table."""
     return Resources(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
 
 
 def core_ticks() -> dict[int, tuple[int, int]]:
-    """Return (busy, all) ticks of each core since boot. Waiting for a disk is not busy."""
+    """Return the busy ticks and all ticks of each core since boot. Waiting for a disk does not
+    count as busy."""
     ticks = {}
     for line in (_PROC / "stat").read_text().splitlines():
         name, *fields = line.split()
@@ -138,7 +143,8 @@ def busy_shares(
 
 @dataclass(frozen=True)
 class CpuReading:
-    """Ticks since boot of some cores (busy and all), a process tree, and each other process."""
+    """Ticks since boot: busy ticks and all ticks of some cores, ticks of a process tree, and ticks
+    of each other process."""
 
     busy: int
     total: int
@@ -147,7 +153,7 @@ class CpuReading:
 
 
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
-    """Read the ticks of the cores and of the process tree of `root`.
+    """Read the ticks of the cores, and of the process tree that begins at `root`.
 
     `root` is None for a server on another host, whose cores are unknown.
     """
@@ -165,17 +171,18 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return the share (0..1) of the cores' time that other processes used or that was stolen."""
+    """Return the share (0..1) of the cores' time that other processes or other virtual machines
+    used."""
     busy, total = after.busy - before.busy, after.total - before.total
-    # A descendant that has ended is missing until it was waited for.
+    # After the end of a descendant, its time is missing until its parent has waited for it.
     used = max(0, after.used - before.used)
     return max(0.0, (busy - used) / total) if total > 0 else 0.0
 
 
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
-    """Return the busiest other process that may run on these cores as "name (process id)".
+    """Return the busiest other process that may run on these cores, as "name (process id)".
 
-    Empty if no visible process used more than a tenth of a core.
+    The text is empty if no visible process used more than a tenth of a core.
     """
     worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}
     least = 0.1 * (after.total - before.total) / max(len(cores), 1)
@@ -192,7 +199,8 @@ def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) 
 
 
 def network_bytes(loopback: bool) -> tuple[int, int]:
-    """Return bytes received and sent since boot, on the loopback or on all other interfaces."""
+    """Return the bytes received and sent since boot, on the loopback interface or on all other
+    interfaces."""
     counters = [
         counter
         for name, counter in psutil.net_io_counters(pernic=True).items()

@@ -1,6 +1,6 @@
-"""Shorten Snakemake's output on the terminal: one line for each job, warnings and errors.
+"""Shorten Snakemake's output on the terminal to one line for each job, warnings, and errors.
 
-Its log file below .snakemake/log keeps all messages.
+Snakemake's log file in .snakemake/log keeps all messages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 STREAM_HANDLER: Final = "DefaultStreamHandler"
-"""The name of Snakemake's own handler for the terminal; a logger plugin takes its place."""
+"""Name of Snakemake's own handler for the terminal. A logger plugin replaces this handler."""
 
 JOB, JOB_COUNTS, JOB_ERROR = "job_info", "run_info", "job_error"
 HIDDEN_EVENTS: Final = (
@@ -29,7 +29,7 @@ HIDDEN_TEXTS: Final = (
 
 
 def shorten(logger: logging.Logger) -> None:
-    """Print less of what this logger of Snakemake gets, until the process ends."""
+    """Print fewer of the messages of this Snakemake logger, until the process ends."""
     for handler in logger.handlers:
         if handler.name == STREAM_HANDLER:
             lines = _JobLines(handler.formatter or logging.Formatter())
@@ -38,7 +38,7 @@ def shorten(logger: logging.Logger) -> None:
 
 
 class _JobLines(logging.Formatter):
-    """Numbers the jobs of a run as they start; errors are as Snakemake formats them, undated."""
+    """Numbers the jobs of a run as they start. Errors keep Snakemake's format without the date."""
 
     def __init__(self, snakemake: logging.Formatter) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Handle the signals that end a program, so that it cleans up."""
+"""Handle the signals that end a program, so that the program cleans up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from types import FrameType
 from typing import Final
 
 LEAVES_S: Final = 30.0
-"""How long a program may take to clean up after a signal, before another one counts."""
+"""Time in seconds for the cleanup after a signal. The program ignores further signals within this
+time."""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -21,10 +22,11 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def terminate_as_exit() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that context managers clean up.
 
-    Only the first signal raises (SIGINT raises KeyboardInterrupt). Signals of the next LEAVES_S
-    seconds are ignored, because the process is cleaning up. After that, a signal raises again,
-    because Python loses an exception in a destructor or a callback of C code. Enter it from the
-    main thread, outside of a launcher. A signal that is ignored (nohup) stays ignored.
+    Only the first signal raises an exception; SIGINT raises KeyboardInterrupt. After the first
+    signal, the process cleans up, and ignores further signals for LEAVES_S seconds. A later signal
+    raises an exception again, because Python loses an exception in a destructor or a callback of C
+    code. Enter the context in the main thread, outside of a launcher. An ignored signal (nohup)
+    stays ignored.
     """
     signalled_s = -math.inf
 
@@ -57,7 +59,7 @@ def signals_deferred() -> Iterator[None]:
     runs its handler in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python runs handlers in the main thread only
+        yield  # Python runs signal handlers only in the main thread
         return
     pending: list[int] = []
 

@@ -1,8 +1,9 @@
-"""Cache results of Snakemake's functions that it calls again for each job of a rule.
+"""Cache the results of functions that Snakemake calls again for each job of a rule.
 
 For a rule with ten thousand jobs, reading its script and inspecting its functions takes a fifth of
-the planning time. Cached results depend on their key only, so other workflows that use this one as
-a module get the same results. A Snakemake whose functions have other arguments is left unchanged.
+the planning time. Cached results depend only on their key. Therefore other workflows that use this
+workflow as a module get the same results. If a function of a Snakemake version has other arguments,
+Perseus does not cache the function.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Function = Callable[..., Any]
 
 
 def cache_functions(modules: Mapping[str, Any]) -> None:
-    """Cache the functions of Snakemake in `modules` (sys.modules). A second call does nothing."""
+    """Cache the functions of Snakemake in `modules` (sys.modules). A second call changes
+    nothing."""
     for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
         if plain is None or hasattr(plain, "__wrapped__"):
@@ -28,8 +30,11 @@ def cache_functions(modules: Mapping[str, Any]) -> None:
 
 
 def _by_function(plain: Function) -> Function:
-    """Cache the parameters of functions. Functions with attributes are not cached, because
-    snakemake.common.overwrite_function_params changes parameters that way."""
+    """Return a version of a function that caches the parameters of functions.
+
+    Perseus does not cache functions with attributes, because
+    snakemake.common.overwrite_function_params changes parameters by attributes.
+    """
     of_functions: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
     of_methods: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
 
@@ -48,7 +53,8 @@ def _by_function(plain: Function) -> Function:
 
 
 def _by_script(plain: Function) -> Function:
-    """Cache the source of scripts per source cache. A path with braces differs for each job."""
+    """Return a version of a function that caches the source of scripts, for each source cache. A
+    path with braces differs for each job, and is not cached."""
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
     @wraps(plain)
@@ -77,4 +83,4 @@ _FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...], Callable[[Function], Fu
     ),
     ("snakemake.sourcecache", "parse_uri", ("path_or_uri",), lru_cache(1000)),
 )
-"""Module, name and arguments of each function, and the wrapper that caches it."""
+"""Module, name and arguments of each function, and the wrapper that caches the function."""

@@ -1,9 +1,10 @@
-"""End a job when the Snakemake that started it has ended, even if it was killed.
+"""End a job if the Snakemake that started the job has ended, even if Snakemake was killed.
 
-Snakemake starts jobs through threads and shells, so a job is not always its child, and a signal at
-the death of the parent is not enough. Therefore Snakemake passes its identity in the environment,
-and each job polls it. On a cluster, it is the Snakemake on the same machine. A job without a
-Snakemake watches nothing.
+Snakemake starts jobs through threads and shells, so a job may be no child of Snakemake. Therefore a
+signal at the death of the parent is not enough. Instead, Snakemake passes its identity in the
+environment, and each job checks the identity once a second. On a cluster, the identity names the
+Snakemake on the same machine. A job without this identity does not check whether Snakemake has
+ended.
 """
 
 from __future__ import annotations
@@ -29,16 +30,18 @@ def announce() -> None:
 
 
 def end_with_starter(say: Callable[[str], None]) -> None:
-    """Send SIGTERM to this process when the announced process has ended.
+    """Send SIGTERM to this process after the end of the process whose identity is in the
+    environment.
 
-    A thread calls `say` with the reason. The signal is repeated, because an exception may be lost.
+    A thread calls `say` with the reason. The thread repeats the signal, because Python may lose an
+    exception.
     """
     starter = os.environ.get(VARIABLE, "")
 
     def watch() -> None:
         while not is_gone(starter):
             time.sleep(POLL_S)
-        with suppress(OSError, ValueError):  # a full disk, a closed log
+        with suppress(OSError, ValueError):  # the disk may be full, or the log closed
             say("the Snakemake that started this job has ended, so the job ends")
         while True:
             os.kill(os.getpid(), signal.SIGTERM)

@@ -13,7 +13,7 @@ SYSTEM = Path("/sys/devices/system")
 class Topology:
     """Siblings and NUMA nodes by CPU id, without CPUs that the machine does not report.
 
-    `siblings` are all CPUs of the physical core, including the CPU itself.
+    `siblings` contains all CPUs of the physical core, including the CPU itself.
     """
 
     siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -21,18 +21,20 @@ class Topology:
 
     @property
     def tells_siblings(self) -> bool:
-        """Return whether any CPUs share a core. A virtual machine may hide this."""
+        """Return whether any CPUs share a physical core. A virtual machine may hide shared
+        cores."""
         return any(len(cpus) > 1 for cpus in self.siblings.values())
 
     def core_of(self, cpu: int) -> tuple[int, ...]:
-        """Return all CPUs of the physical core of a CPU; only itself if unknown."""
+        """Return all CPUs of the physical core of a CPU; only the CPU itself if the core is
+        unknown."""
         return self.siblings.get(cpu, (cpu,))
 
     def node_of(self, cpu: int) -> int:
         return self.nodes.get(cpu, 0)
 
     def cores(self, cpus: Collection[int]) -> list[tuple[int, ...]]:
-        """Group these CPUs by physical core, ordered by node and CPU."""
+        """Group these CPUs by physical core, ordered by NUMA node and CPU."""
         found: dict[tuple[int, ...], list[int]] = {}
         for cpu in sorted(cpus, key=lambda cpu: (self.node_of(cpu), cpu)):
             found.setdefault(self.core_of(cpu), []).append(cpu)
@@ -40,7 +42,8 @@ class Topology:
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """Read the topology from /sys/devices/system; empty if nothing is reported."""
+    """Read the topology from /sys/devices/system. The topology is empty if the system reports
+    nothing."""
     siblings = {
         int(path.parents[1].name.removeprefix("cpu")): tuple(_listed(path))
         for path in system.glob("cpu/cpu[0-9]*/topology/thread_siblings_list")
@@ -54,7 +57,7 @@ def read_topology(system: Path = SYSTEM) -> Topology:
 
 
 def _listed(path: Path) -> Iterator[int]:
-    """Yield the CPU ids of a list such as "0-2,8"."""
+    """Yield the CPU ids of a list, for example "0-2,8"."""
     for part in filter(None, path.read_text().strip().split(",")):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)

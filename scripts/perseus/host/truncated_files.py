@@ -1,6 +1,6 @@
-"""Find files that were truncated after they were written, for example by a power failure.
+"""Find files that were truncated after writing, for example by a power failure.
 
-Snakemake treats an existing file as complete, and the job that makes it as done.
+Snakemake treats an existing file as complete, and the job that makes the file as done.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from perseus.host import file_formats
 from perseus.host.files import HEAD_BYTES, WRITTEN
 
 RECORDS: Final = Path(".snakemake/metadata")
-"""Snakemake's records of how it made each file; without a record, it notices no edit.
+"""Folder of Snakemake's records on how it made each file. Without the record of a file, Snakemake
+notices no edit.
 
-A record is named after the path of its file in base64, split into folders if the name is long.
+The name of a record is the path of its file in base64, split into folders if the name is long.
 """
 
-TRUNCATED: Final = "{} was truncated after it was written: it is made again."
+TRUNCATED: Final = "{} was truncated after it was written: Perseus makes the file again."
 """Message about a truncated file."""
 
 
@@ -31,12 +32,12 @@ def find(places: Iterable[str]) -> list[str]:
 
 
 def is_truncated(path: str) -> bool:
-    """Return whether a file lost its end or its content after it was written.
+    """Return whether a file lost its end or its content after writing.
 
-    The format decides if it has a known end (`host.file_formats`), also for a file that somebody
-    copied over ours. Otherwise, the recorded length and start decide (`host.files.seal`): a
-    truncated file is shorter or begins with zeros. A file that was rewritten begins differently
-    and is not truncated.
+    If the format has a known end, the end decides (`host.file_formats`), even for a file that a
+    user copied over a file of Perseus. For other formats, the recorded length and start decide
+    (`host.files.seal`): a truncated file is shorter, or begins with zeros. A rewritten file begins
+    differently, and is not truncated.
     """
     try:
         lacks_end = file_formats.lacks_end(Path(path))
@@ -46,13 +47,13 @@ def is_truncated(path: str) -> bool:
         with Path(path).open("rb") as file:
             begins = file.read(HEAD_BYTES)
             is_shorter = os.fstat(file.fileno()).st_size < size_bytes
-    except OSError:  # the file was removed
+    except OSError:  # another process removed the file
         return False
     return (is_shorter and head.startswith(begins)) or (any(head) and not any(begins))
 
 
 def _recorded_start(path: str) -> tuple[int, bytes] | None:
-    """Return the length and the first bytes that a file had when it was written."""
+    """Return the length and the first bytes of a file at the time of writing."""
     try:
         size_bytes, head = os.getxattr(path, WRITTEN).split(b" ", 1)
     except OSError:
@@ -61,9 +62,10 @@ def _recorded_start(path: str) -> tuple[int, bytes] | None:
 
 
 def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Return the files among or in these places whose record in a workflow's folder is truncated.
+    """Return the files in these places whose record in a workflow's folder is truncated.
 
-    Do not call it beside a running workflow: a record that it is writing looks truncated.
+    Do not call this function beside a running workflow: a record looks truncated while Snakemake
+    writes it.
     """
     records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
     each = ((recorded(Path(path).relative_to(records)), path) for path in _files(str(records)))
@@ -81,13 +83,14 @@ def _is_truncated_record(path: Path) -> bool:
         json.loads(path.read_bytes())
     except ValueError:
         return True
-    except OSError:  # the record was removed
+    except OSError:  # another process removed the record
         return False
     return False
 
 
 def recorded(name: Path) -> str:
-    """Return the file that a record of Snakemake describes; "" if its name cannot be decoded."""
+    """Return the file that a record of Snakemake describes; "" if the name of the record is
+    invalid."""
     try:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
     except ValueError:
@@ -95,13 +98,13 @@ def recorded(name: Path) -> str:
 
 
 def _files(place: str) -> Iterator[str]:
-    """Yield a place and all files in it, each once; folders may be links to another disk."""
+    """Yield a place and all files in it, each file once. Folders may be links to another disk."""
     yield place
     seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(place, followlinks=True):
         try:
             found = os.stat(folder)  # noqa: PTH116, of every cell at every start
-        except OSError:  # the folder was removed
+        except OSError:  # another process removed the folder
             continue
         if (here := (found.st_dev, found.st_ino)) in seen:
             folders.clear()

@@ -1,7 +1,8 @@
 """Remove the lock that a killed Snakemake has left in a folder.
 
-Snakemake's files in .snakemake/locks do not name their owner and block every later run. So each run
-of this workflow also holds a kernel lock, which ends with its process however that ends.
+Snakemake's lock files in .snakemake/locks do not name their owner, and block every later run.
+Therefore each run of this workflow also takes a lock of the kernel. The kernel releases this lock
+in any case when the process ends.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ LIVE: Final = Path(".snakemake/perseus.live")
 
 
 def hold(folder: Path) -> None:
-    """Mark this folder as used by a run until this process ends; several runs may hold it.
+    """Mark this folder as used by a run until this process ends. Several runs may use the folder.
 
-    On file systems without locks nothing is marked, and later nothing is removed. The file is
-    synced before Snakemake creates its lock, so that a power failure cannot leave only the latter.
-    The lock is shared, so that every user of the folder can hold it.
+    On file systems without locks, the function marks nothing, and later runs remove nothing. The
+    function syncs the marking file before Snakemake creates its own lock. Otherwise, after a power
+    failure, only Snakemake's lock could remain. The lock is shared, so that every user of the
+    folder can take it.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -34,15 +36,16 @@ def hold(folder: Path) -> None:
 
 
 def is_live(folder: Path) -> bool:
-    """Return whether a run uses this folder, or may use it. Call it before `hold`."""
+    """Return whether a run uses this folder, or may use it. Call this function before `hold`."""
     with _is_free(folder) as free:
         return not free
 
 
 def remove_dead(folder: Path) -> bool:
-    """Remove Snakemake's lock unless a run uses this folder; return whether one was removed.
+    """Remove Snakemake's lock unless a run uses this folder; return whether a lock was removed.
 
-    Call it before `hold`. A run that starts meanwhile waits in `hold`, before it makes its lock.
+    Call this function before `hold`. A run that starts meanwhile waits in `hold`, before Snakemake
+    creates its lock.
     """
     with _is_free(folder) as free:
         if not (free and (folder / LIVE).exists()):
@@ -66,10 +69,11 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield whether no run uses this folder; while it is free, no run can start.
+    """Yield whether no run uses this folder. While this process uses the free folder, no run can
+    start.
 
-    It counts as used if the file of another user is not writable: some file systems then refuse the
-    lock.
+    If this user may not write to the file of another user, the folder counts as used: some file
+    systems then refuse the lock.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)

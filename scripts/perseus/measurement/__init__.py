@@ -1,4 +1,4 @@
-"""Measure one cell: run its experiment on a live server, and sample the server meanwhile.
+"""Measure one cell: run its experiment on a live server, and monitor the server meanwhile.
 
-In: a task and its repository. Out: the raw results of the cell.
+The input is a task and a model repository. The output is the raw results of the cell.
 """

@@ -1,4 +1,4 @@
-"""Advice for cells in which the client was the limit: how it can offer more load."""
+"""Advise how the client can offer more load, for cells that the client limited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
-    """Return the findings; if the client was the limit, their reason includes advice."""
+    """Return the findings of a cell, with advice in their reason if the client limited the load."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
     ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))
@@ -20,7 +20,7 @@ def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
 
 
 def advice_for(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
-    """Return ways to let the client offer more load that the study does not use yet."""
+    """Return the ways to let the client offer more load that the study does not use yet."""
     return "what would help: " + ", ".join(_ways(client, server, client_cores))
 
 

@@ -1,9 +1,10 @@
-"""Measure the client's ceiling: the highest rate that it sends on schedule to a null model
-(docs/explanation/load.md).
+"""Measure the ceiling of the client: the highest rate that the client sends on schedule to a null
+model (docs/explanation/load.md).
 
-The null model does no work, so the client or the network path is the limit. A closed loop measures
-their largest throughput. The ceiling is the highest open-loop rate at which a window is valid by
-the rules of every measurement, with the arrivals and the protocol of the study.
+The null model does no work, so the client or the network path limits the throughput. A closed loop
+measures the largest throughput of client and network. The ceiling is the highest open-loop rate at
+which a window is valid. The rules for a valid window, the arrivals and the protocol are the same as
+in every measurement of the study.
 """
 
 from __future__ import annotations
@@ -47,20 +48,18 @@ MODEL, CLASSES = "null", 1000
 CONCURRENCIES = (1, 4, 16)
 CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
-"""Open-loop rates to try, as shares of the closed-loop rate, downwards to 5.7 %."""
+"""Open-loop rates to try, as shares of the closed-loop throughput, from 90 % down to 5.7 %."""
 ATTEMPTS = 2
 MAX_OTHER_CPU_SHARE = 2 * ON_IDLE_HOST.other_load
-"""Largest share of all cores that other processes may use: in a closed loop, the kernel's
-network work may take a tenth of them."""
-PATIENCE_S = (
-    2.0  # time to wait for responses after a window: here the path is the limit, not an SLA
-)
-GRACE_S = 0.1  # the null model does no work
+"""Largest share of all cores that other processes may use. In a closed loop, the kernel's network
+work alone may use a tenth of the cores."""
+PATIENCE_S = 2.0  # time to wait for responses after a window; the null model has no SLA
+GRACE_S = 0.1  # the null model responds almost at once
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The input shapes of a request, with its number of examples."""
+    """The shapes of the inputs of a request, and the number of examples in a request."""
 
     inputs: tuple[TensorSpec, ...]
     request_batch_size: int
@@ -68,19 +67,22 @@ class Shape:
 
     @property
     def sizes(self) -> str:
-        """The sizes of the inputs of one example, as text."""
+        """Return the sizes of the inputs of one example, as text."""
         return " + ".join("x".join(map(str, each.dims)) or "1" for each in self.inputs)
 
     @property
     def batch(self) -> dict[str, Tensor]:
-        """The inputs of a request."""
+        """Return the inputs of a request."""
         given = examples(self.inputs, self.request_batch_size, seed=0)
         sent = {name: of if self.has_batches else of[0] for name, of in given.items()}
         return {name: np.atleast_1d(of) for name, of in sent.items()}
 
 
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
-    """Group the models by request shape; `checks` are the folders with their export records."""
+    """Return the names of the models by the shape of their requests.
+
+    `checks` are the folders of the models with their export records.
+    """
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
     for request in task.requests:
@@ -92,7 +94,7 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return the shortest SLA of these models, which bounds the send lag."""
+    """Return the shortest SLA of these models. The shortest SLA bounds the send lag."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -100,7 +102,7 @@ def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
 class Closed:
     """The result of a closed loop with a fixed number of requests in flight.
 
-    `other_cpu_share` is the share of all cores of the measurement that other processes used.
+    `other_cpu_share` is the share of the measurement's cores that other processes used.
     """
 
     concurrency: int
@@ -111,7 +113,8 @@ class Closed:
 
 @dataclass(frozen=True)
 class Open:
-    """The result of an open-loop window; `valid` is as in a measurement."""
+    """The result of an open-loop window. The rules for a valid window are the same as in every
+    measurement."""
 
     rate_rps: float
     send_lag_p99_ms: float
@@ -128,10 +131,11 @@ def measure(
     log_path: Path,
     say: Callable[[str], None],
 ) -> None:
-    """Measure the ceiling of each request shape, and write them to a file.
+    """Measure the ceiling of the client for each request shape, and write the ceilings to a file.
 
-    `shapes` has the models of each shape. `trace` is the file of the study's arrivals, if they are
-    a trace. Raises ServerError, ClientError, TraceError, TooFewCoresError and LockError.
+    `shapes` contains the models of each shape. `trace` is the file with the arrivals of the study,
+    if the arrivals come from a trace. Raises ServerError, ClientError, TraceError, TooFewCoresError
+    and LockError.
     """
     process = arrivals(task.arrivals, task.trace, trace)
     server_cores, client_cores = _cores(task)
@@ -152,7 +156,7 @@ def measure(
                     bench = _Bench(server, shape, sla, task, cores, processes, i)
                     tolerance = ON_IDLE_HOST
                     closed, tried, disturbed = bench.run(process, tolerance, say)
-                    if disturbed:  # the host may stay busy
+                    if disturbed:
                         patience.wait_until_idle(MAX_OTHER_CPU_SHARE)
                         say("measuring again, with a larger tolerance for other processes")
                         tolerance = ON_BUSY_HOST
@@ -180,7 +184,7 @@ def measure(
 
 
 def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
-    """Return (cores of the null model, cores of the client)."""
+    """Return the cores of the null model, and the cores of the client."""
     if task.client_cores is not None:
         return split_client_cores(task.client_cores)
     assert task.cores is not None
@@ -188,7 +192,7 @@ def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
 
 
 def write_null_model(repository: Path, shape: Shape) -> None:
-    """Write a Triton model that responds to any input of a shape with zeros."""
+    """Write a Triton model that responds with zeros to any input of a shape."""
     config = pb.ModelConfig(
         name=MODEL,
         backend="null",
@@ -213,7 +217,7 @@ def _request_bytes(shape: Shape) -> int:
 
 
 class _Bench:
-    """One request shape on a running null model."""
+    """Measures requests of one shape on a running null model."""
 
     def __init__(
         self,
@@ -233,8 +237,10 @@ class _Bench:
     def run(
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
-        """Run closed loops and open-loop windows; return the results with the disturbances by other
-        processes."""
+        """Run closed loops and open-loop windows, and return their results.
+
+        The third result describes the disturbances by other processes.
+        """
         name = f"{self._shape.sizes}, {self._shape.request_batch_size} in a request"
         with ExitStack() as stack:
             batch = self._shape.batch
@@ -270,7 +276,7 @@ class _Bench:
         return closed, tried, disturbed
 
     def _closed_loop(self, client: Client, concurrency: int) -> Closed:
-        """Run a closed loop; repeat it if other processes disturbed it."""
+        """Run a closed loop. If other processes disturb the loop, run the loop again."""
         cores = [*self._server_cores, *self._client_cores]
         for _ in range(ATTEMPTS):
             before = read_cpu(cores, os.getpid())
@@ -282,7 +288,8 @@ class _Bench:
 
 
 def closed_loop(client: Client, concurrency: int) -> Closed:
-    """Return the throughput after settling, and the CPU time of the client per response."""
+    """Return the throughput after the settling time, and the CPU time of the client per
+    response."""
     start_ns = time.monotonic_ns()
     client.start_closed(start_ns, CLOSED_S, concurrency)
     time.sleep(SETTLE_S)
@@ -301,7 +308,7 @@ def closed_loop(client: Client, concurrency: int) -> Closed:
 
 
 def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Tolerance) -> TenantWindow:
-    """Run and judge a window of the study's arrivals."""
+    """Run a window with the arrivals of the study, and return its verdict."""
     with system.offer((rate_rps,), OPEN_S) as load:
         seen = load.until(OPEN_S)
     return judge(
@@ -317,9 +324,10 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 
 
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
-    """Try rates downwards; the first valid one is the ceiling.
+    """Try rates in descending order, and return the windows. The first valid rate is the ceiling.
 
-    The rates are SHARES of `fastest_rps`: bracketed from above in steps that double, then bisected.
+    The rates are SHARES of `fastest_rps`. The function first brackets the ceiling from above, in
+    steps of double size, and then bisects.
     """
     tried: list[Open] = []
 
@@ -341,7 +349,8 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
 
 
 def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
-    """Return whether a window is valid, on time, and has nearly all responses."""
+    """Return the window as a result that says whether it is valid, on schedule, and nearly fully
+    answered."""
     punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(sla.latency_ms)
     valid = seen.verdict is not Verdict.INVALID and punctual and seen.completed_ratio >= 0.99
     return Open(
@@ -354,8 +363,10 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 
 
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Name the loops and rates that other processes disturbed, so that the ceiling may be too
-    low; empty if none."""
+    """Return which loops or rates other processes disturbed, so that the ceiling may be too low.
+
+    The text is empty if other processes disturbed nothing.
+    """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:
         return f"other processes used {share:.0%} of the cores in a closed loop"

@@ -1,4 +1,4 @@
-"""Inputs, outputs and findings of one cell."""
+"""Describe the inputs, the outputs and the findings of one cell."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ from perseus.traffic.arrivals import stream
 
 
 class BlockedError(Exception):
-    """A cell needs dedicated peaks that were not found, so no server is started."""
+    """The dedicated peaks that a cell needs were not found, so the cell starts no server."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files that a cell is measured from.
+    """The files that the measurement of a cell reads.
 
-    `repository` is None if the server already has all models. `references` are the reference
-    responses of the deployed models, by tenant. `dedicated_records` are the records of all cells
-    that measured one of the tenants alone on the same server; none for a dedicated cell.
-    `earlier_records` are the records of the cells that determine its mix. `trace` is the trace of
-    the study's arrivals. `files` are the files that the experiment itself reads, in the order of
-    its run. For a mix that may be predicted, `copies_records` are the records of cells with several
-    copies of one of the models, `copies_dedicated_records` those of a copy alone, and `checks`
-    those of the models' exports.
+    `repository` is None if the server already has all models. `references` contains the reference
+    responses of the deployed models, by tenant. `dedicated_records` contains the records of all
+    cells that measured one of the tenants alone on the same server, none for a dedicated cell.
+    `earlier_records` contains the records of the cells that determine the mix of this cell. `trace`
+    is the file with the arrivals of the study. `files` contains the files that the experiment
+    itself reads, in the order of its run.
+
+    Three fields are for a mix that Perseus may predict. `copies_records` contains the records of
+    cells with several copies of one model. `copies_dedicated_records` contains the records of one
+    copy alone. `checks` contains the export records of the models.
     """
 
     repository: Path | None
@@ -50,7 +52,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files of raw results that a cell makes, in the order of RAW."""
+    """The files of raw results that a cell writes, in the same order as the constant RAW."""
 
     requests: Path
     windows: Path
@@ -60,22 +62,23 @@ class Outputs:
 
     @classmethod
     def within(cls, folder: Path) -> Self:
-        """Return the files in the folder that is the cell's output."""
+        """Return the files of raw results in the output folder of the cell."""
         return cls(*(folder / name for name in RAW))
 
 
 @dataclass
 class RawResults:
-    """Files that are written while a cell is measured."""
+    """The files and tables that Perseus writes while it measures a cell."""
 
     requests: RequestsWriter
     monitor: MonitorFile
     errors: dict[str, dict[str, str]]
-    """The first message of each kind of error, by tenant."""
+    """First message of each kind of error, by tenant."""
     windows: list[dict[str, Any]] = field(default_factory=list)
-    """The rows of windows.parquet."""
+    """Rows of windows.parquet."""
     client_realtime: bool | None = None
-    """Whether the clients ran before ordinary processes (SCHED_RR); None if no client ran."""
+    """Whether the clients ran with a higher priority than ordinary processes (SCHED_RR); None if no
+    client ran."""
 
     def add_errors(self, of_tenants: Mapping[str, Mapping[str, str]]) -> None:
         for tenant, errors in of_tenants.items():
@@ -84,10 +87,10 @@ class RawResults:
 
 @dataclass(frozen=True)
 class CellUnderTest:
-    """A cell that is being measured.
+    """A cell during its measurement.
 
-    `say` takes progress messages, `on_progress` takes numbers. `server_log` is the log of the
-    latest server; `attempt` counts from 1.
+    `say` takes progress messages, and `on_progress` takes progress as numbers. `server_log` is the
+    log of the latest server. `attempt` counts from 1.
     """
 
     task: MeasureTask
@@ -101,12 +104,12 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """The random stream of a tenant, by its number."""
+        """Return the random stream of a tenant, by the number of the tenant."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
     def own_stream(self) -> np.random.Generator:
-        """The random stream that belongs to no tenant, from its start."""
+        """Return the random stream of the cell itself, which no tenant uses."""
         return self.stream(len(self.task.tenants))
 
     def progressed(
@@ -115,9 +118,9 @@ class CellUnderTest:
         seconds_left: float | None = None,
         text: str = "",
     ) -> None:
-        """Report the progress after a window; `text` describes the window, `server` is running
-        if given."""
-        # Readers of the progress do not have the tokens of a server that requires some.
+        """Report the progress after a window; `text` describes the window. `server` is the running
+        server, None without a server."""
+        # Readers of the progress have no access tokens, so they get only a URL without tokens.
         url = server.metrics_url if server and not server.access.headers else None
         rows = self.raw.windows
         self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left, text))
@@ -125,10 +128,9 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Findings:
-    """The keys of record.json that an experiment adds, and the window whose power is recorded.
+    """The keys that an experiment adds to record.json, and the window whose power is recorded.
 
-    `watched_window` is the number of that window in windows.parquet; -1 if the cell has no such
-    window.
+    `watched_window` is the number of this window in windows.parquet, -1 without a window.
     """
 
     record: Mapping[str, Any]
@@ -140,6 +142,6 @@ class Findings:
 
     @property
     def has_limit(self) -> bool:
-        """Whether a search found the limit of the server."""
+        """Return whether a search found the limit of the server."""
         estimate, posterior = self.record.get("estimate_scale"), self.record.get("posterior_scales")
         return found_limit(self.outcome, estimate, posterior or ())

@@ -1,4 +1,4 @@
-"""The clients of a cell: the routes of each tenant's requests to the server, and their load."""
+"""Start the clients of a cell, which send the requests of each tenant to the server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from perseus.traffic.route import Route
 
 @contextmanager
 def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
-    """Yield the route of each tenant's requests to the server while the context is open."""
+    """Yield the route of each tenant's requests to the server. The routes exist while the context
+    is open."""
     timeout_s = max(5.0, 20 * longest_sla_s([tenant.settings.sla for tenant in tenants]))
     with ExitStack() as stack:
         yield {tenant.name: stack.enter_context(tenant.load_route(timeout_s)) for tenant in tenants}
@@ -33,7 +34,7 @@ def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
 def under_load(
     cell: CellUnderTest, server: RunningServer, routes: Mapping[str, Route]
 ) -> Iterator[LiveSystem]:
-    """Yield the server with the clients of all tenants, in their order.
+    """Yield the server with the clients of all tenants, in the order of the tenants.
 
     Raises ServerError if the server has died, ClientError if a client does not start.
     """
@@ -75,7 +76,8 @@ def under_load(
 
 
 def arrivals(process: MeasuredArrivals, trace: TraceSource | None, file: Path | None) -> Arrivals:
-    """The arrival process of a study; `file` is that of the trace that it replays, if it does.
+    """Return the arrival process of a study. `file` contains the trace, if the study replays a
+    trace.
 
     Raises OSError and TraceError.
     """

@@ -1,4 +1,4 @@
-"""A closed-loop window: a fixed number of requests of each tenant in flight."""
+"""Run a closed-loop window, with a fixed number of requests of each tenant in flight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from perseus.study.tasks.measure import MeasureTask
 
 @dataclass(frozen=True)
 class Throughput:
-    """Throughput of one tenant with `concurrency` requests of each tenant in flight."""
+    """The throughput of one tenant in responses per second, with `concurrency` requests of each
+    tenant in flight."""
 
     concurrency: int
     tenant: str
@@ -33,7 +34,8 @@ def closed_loop(
     concurrency: int,
     tolerance: Tolerance = ON_IDLE_HOST,
 ) -> tuple[Window, list[Throughput]]:
-    """Run a window of `loop_s`; return it with each tenant's throughput after settling."""
+    """Run a window of `loop_s` seconds; return the window, and each tenant's throughput after
+    settling."""
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
     elapsed_s = loop_s(task.search, task.slas)
     with system.offer_closed([concurrency] * len(task.slas), elapsed_s) as load:
@@ -57,7 +59,7 @@ def closed_loop(
 
 
 def answered_rps(done_ns: NDArray[np.int64], start_ns: int, end_ns: int) -> stats.Interval:
-    """Responses per second between two times, with a 95 % interval by batch means."""
+    """Return the responses per second between two times, with a 95 % interval by batch means."""
     edges = np.linspace(start_ns, end_ns, stats.BATCHES + 1)
     counts = np.histogram(done_ns, edges)[0]
     return stats.mean_interval(counts / np.diff(edges) * 1e9)

@@ -1,8 +1,9 @@
-"""The precision in which a runtime computes, which may differ from the configuration.
+"""Find the precision in which a runtime computes, which may differ from the configured precision.
 
-If the CPU has instructions for bf16, OpenVINO computes an fp32 network in bf16 by default. If it
-has none, OpenVINO computes a bf16 network in fp32. Perseus's backend asks the compiled network.
-ONNX Runtime and PyTorch compute in the types of the file.
+If the CPU has instructions for bf16, OpenVINO by default computes an fp32 network in bf16. If the
+CPU has no instructions for bf16, OpenVINO computes a bf16 network in fp32. Perseus's backend reads
+the precision from the compiled network. ONNX Runtime and PyTorch compute in the types of the model
+file.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasuredTenant
 
 WEIGHTS = ("int8",)
-"""Precisions that the file contains; for other precisions, the runtime reports the precision."""
+"""Precisions that the model file determines. The runtime reports all other precisions."""
 
 
 def computed_precisions(
     server: RunningServer, tenants: Sequence[TenantUnderTest]
 ) -> dict[str, str | None]:
-    """Return, by tenant, the precision that the backend reports, or else the configured one; None
-    if only the server knows."""
+    """Return, by tenant, the precision that the backend reports, or else the configured precision.
+
+    The precision is None if only the server knows it.
+    """
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
         told = scraper.read(told_precisions) or {}
     return {tenant.name: _of(tenant.settings, tenant.model, told) for tenant in tenants}
@@ -37,7 +40,7 @@ def _of(tenant: MeasuredTenant, model: str, told: Mapping[str, str]) -> str | No
 def warnings(
     tenants: Sequence[MeasuredTenant], computed: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """One warning for each tenant whose network is computed in another precision than
+    """Return one warning for each tenant whose network is computed in another precision than
     configured."""
     for tenant in tenants:
         found = computed.get(tenant.name)

@@ -1,4 +1,4 @@
-"""CPU time per request of a window, on the client and on the server."""
+"""Compute the CPU time per request of a window, on the client and on the server."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from perseus.traffic.client import Result
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """CPU time per answered request, in milliseconds.
+    """The CPU time per answered request, in milliseconds.
 
-    For a tenant's client, per request of the tenant; for the server, per request of any tenant.
-    None if the time is unknown, or if no request was answered.
+    The time of a client is per request of its tenant. The time of the server is per request of any
+    tenant. The value is None if the time is unknown, or if the server answered no request.
     """
 
     client_cpu_ms: float | None
@@ -24,10 +24,10 @@ class CpuTimes:
 
 
 def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes, ...]:
-    """Return the CPU times of each tenant, from the CPU time of the server and the results of the
-    clients.
+    """Return the CPU times per request for each tenant.
 
-    A window begins and ends with an idle server, so all CPU time belongs to its requests.
+    The inputs are the CPU time of the server and the results of the clients. The server is idle at
+    the start and at the end of a window, so all CPU time belongs to the requests of the window.
     """
     answered = [int(np.sum(result.requests.answered)) for result in results]
     of_server = _each_ms(server_cpu_s, sum(answered))

@@ -1,4 +1,4 @@
-"""Parts of the mean latency of a window: queue, input, compute, output, client."""
+"""Divide the mean latency of a window into parts: queue, input, compute, output, and client."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from perseus.traffic.requests import MS, Requests
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Parts of the mean latency of a tenant's answered requests in one window, in milliseconds.
+    """The parts of the mean latency of a tenant's answered requests in one window, in milliseconds.
 
-    The first four parts come from Triton's counters; `client_ms` is the rest: network and client.
+    The first four parts come from Triton's counters. `client_ms` is the remaining time, in the
+    network and in the client.
     """
 
     queue_ms: float
@@ -27,12 +28,13 @@ class Decomposition:
 def decompose(
     before: ServerTimes | None, after: ServerTimes | None, requests: Requests
 ) -> Decomposition:
-    """Return mean milliseconds per request between two readings; NaN if unknown.
+    """Return the parts of the mean latency in milliseconds between two readings; NaN if unknown.
 
-    The parts are unknown if the server offers no statistics, or if no request was answered. They
-    are also unknown if the server executed requests without a response (cancelled at the end of the
-    window, or timed out): its counters and the client then refer to different requests. The same
-    holds if the model was loaded again in between, or if the counters exceed the elapsed time.
+    The parts of the latency are unknown if the server offers no statistics, or if the server
+    answered no request. The parts are also unknown if the server executed a request whose response
+    the client did not get, because the request timed out or was cancelled at the end of the window.
+    Finally, the parts are unknown if the server loaded the model again between the readings, or if
+    the counters exceed the mean latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

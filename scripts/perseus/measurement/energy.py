@@ -1,4 +1,5 @@
-"""The power of a server's GPUs, and of its host, during a window, from the monitor's samples."""
+"""Compute the power of a server's GPUs and of its host during a window, from the monitor's
+samples."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ Windows = Sequence[Mapping[str, Any]]
 
 
 def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Return the mean power of all GPUs of a server during the counted part of a window, in W.
+    """Return the mean power of all GPUs of a server during the counted part of a window, in watts.
 
-    monitor: a monitor.parquet. windows: rows of windows.parquet. window: number of the window, or
-    -1. None without such a window or GPU, or without a sample before and after the window.
+    `monitor` is a monitor.parquet, `windows` contains rows of windows.parquet, and `window` is the
+    number of the window, or -1. The result is None without this window, without a GPU, or without a
+    sample before and after the window.
     """
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
@@ -33,8 +35,10 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Return the mean power of the host's processors and memory in a window; None if the host does
-    not report it."""
+    """Return the mean power of the host's processors and memory in a window, in watts.
+
+    The result is None if the host does not report the power.
+    """
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
         return None
@@ -43,7 +47,7 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def _ends_ns(windows: Windows, window: int) -> Floats | None:
-    """Return the begin and the end of the counted part of a window."""
+    """Return the start and the end of the counted part of a window."""
     row = next((row for row in windows if row["window"] == window), None)
     if row is None or not row["elapsed_s"] > row["settle_s"]:
         return None
@@ -51,20 +55,20 @@ def _ends_ns(windows: Windows, window: int) -> Floats | None:
 
 
 def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
-    """Return the energy of one GPU since the previous sample, from its counter or else from its
-    power."""
+    """Return the energy of one GPU since the previous sample, from its energy counter or else from
+    its power."""
     times_ns, joules = _series(samples, "gpu_energy_joules")
     if len(times_ns):
         return times_ns, joules
     times_ns, watts = _series(samples, "gpu_power_watts")
     steps_s = np.diff(times_ns, prepend=times_ns[:1]) / 1e9
-    return times_ns, steps_s * (
-        watts + np.roll(watts, 1)
-    ) / 2  # the first sample has no previous one
+    # The first step has no length, so its wrong mean power does not matter.
+    return times_ns, steps_s * (watts + np.roll(watts, 1)) / 2
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Return the mean power between two times; None if there are no samples around them."""
+    """Return the mean power between two times; None if no samples exist before and after the
+    times."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None
@@ -73,7 +77,7 @@ def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
 
 
 def _series(samples: Any, metric: str) -> tuple[Floats, Floats]:
-    """Return (times in ns, values) of a metric, in the order of time."""
+    """Return the times in ns and the values of a metric, in the order of time."""
     rows = samples.filter(pc.equal(samples["metric"].cast("string"), metric))
     times_ns, values = rows["time_ns"].to_numpy(), rows["value"].to_numpy()
     order = np.argsort(times_ns)

@@ -1,7 +1,7 @@
-"""Send the first requests to a fresh server: one of every batch size that it can form.
+"""Send the first requests to a fresh server, with every batch size that the server can form.
 
-A runtime may plan, compile or allocate for a new size; this must not happen during a window
-(docs/explanation/load.md).
+For a new batch size, a runtime may plan, compile or allocate memory. The first requests keep this
+work out of the windows (docs/explanation/load.md).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MAX_SIZES = 32
 
 
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """Return the latency of each tenant's very first request, in milliseconds.
+    """Return the latency of each tenant's first request, in milliseconds.
 
-    A served model may have answered earlier requests of others. Raises ServerError if a request is
-    not answered.
+    If the server already had the model, other users may have sent earlier requests. Raises
+    ServerError if the server does not answer a request.
     """
     return {tenant.name: _first_ms(tenant) for tenant in tenants}
 
@@ -46,10 +46,11 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
-    """Return the batch sizes, in images, that the server can form from requests of `request`
-    images, ascending.
+    """Return the batch sizes, in images, that the server can form from requests of `request` images
+    each, ascending.
 
-    If there are more than MAX_SIZES, an even selection with both ends.
+    If there are more than MAX_SIZES batch sizes, the function returns an even selection with the
+    smallest and the largest.
     """
     sizes = range(request, largest + 1, request) if batching else [request]
     picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MAX_SIZES)).round().astype(int)

@@ -1,4 +1,4 @@
-"""Wait until other processes leave the cores and GPUs of a server."""
+"""Wait until other processes use little of the cores and GPUs of a server."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from perseus.peak.durations import PATIENCE_S
 from perseus.peak.verdict import other_load_text
 
 LOOK_S = 5.0
-"""A host that is idle for this time probably stays idle for a window."""
+"""Length of one measurement of the load of other processes, in seconds. A host that is idle for
+this time probably stays idle for a window."""
 
 
 class HostPatience:
-    """The remaining time to wait for an idle host; `say` takes a message about the other processes.
+    """Waits for an idle host, for a limited total time. `say` takes a message about the other
+    processes.
 
-    `root` is the common ancestor of the processes of the measurement; `on_gpus` measures the work
-    of other processes on the server's GPUs, if it has any.
+    `root` is the common ancestor of the processes of the measurement. `on_gpus` measures the work
+    of other processes on the server's GPUs, None without GPUs.
     """
 
     def __init__(
@@ -32,8 +34,10 @@ class HostPatience:
         self._left_s = PATIENCE_S
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Wait until other processes use at most this share of the cores and GPUs; return False if
-        they still do when the time is over."""
+        """Return whether other processes use at most this share of the cores and GPUs.
+
+        The function waits until the load of other processes is small enough, or the time is over.
+        """
         is_announced = False
         while self._left_s > 0:
             self._left_s -= LOOK_S

@@ -1,8 +1,8 @@
-"""Measure the throughput of a network without a server: a loop replaces Triton for a Python
-backend.
+"""Measure the throughput of a network without a server: a loop calls a Python backend instead of
+Triton.
 
-`python -m perseus.measurement.in_process` loads the code of the backend, so that it computes
-exactly as on a server, and prints its inference times.
+`python -m perseus.measurement.in_process` loads the code of the backend, computes exactly as on a
+server, and prints the inference times.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ SCRIPTS: Final = Path(__file__).parents[2]
 BACKENDS: Final = SCRIPTS / "backends"
 STUB: Final = "triton_python_backend_utils"
 LOADS_S: Final = 300.0
-"""Longest time for a network to load and to answer for the first time."""
+"""Longest time in seconds in which a network must load and respond for the first time."""
 
 MIN_INFERENCES: Final = 3
 
 
 class InProcessError(RuntimeError):
-    """The network did not run in process. The message says why."""
+    """The network did not run without a server. The message states the reason."""
 
 
 def has_backend(task: MeasureTask) -> bool:
-    """Return whether the networks of the cell run in a Python backend of Perseus on a CPU of this
+    """Return whether the networks of the cell run in a Python backend of Perseus, on a CPU of this
     host."""
     server = task.server
     is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
@@ -54,10 +54,10 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Return inference times of the first tenant's requests, shape (n,), n >= 3, for some seconds
-    on these cores.
+    """Return inference times in ms for requests of the first tenant; shape (n,), with n of at least
+    3.
 
-    Raises InProcessError.
+    The function runs inferences on these cores for `seconds`. Raises InProcessError.
     """
     (tenant, *_) = task.tenants
     asked = [repository / tenant.name, task.server.runtime, tenant.request_batch_size, seconds]
@@ -67,18 +67,22 @@ def in_process_ms(
     try:
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
-        raise InProcessError(f"{tenant.name} does not answer in process within minutes") from None
+        raise InProcessError(
+            f"{tenant.name} does not respond without a server within minutes"
+        ) from None
     finally:
         kill_group(process)
-    lines = log_path.read_text("utf-8", errors="replace").splitlines() or ["it printed no message"]
+    lines = log_path.read_text("utf-8", errors="replace").splitlines() or [
+        "the process printed no message"
+    ]
     if process.returncode != 0:
-        raise InProcessError(f"{tenant.name} does not run in process: {lines[-1]}")
+        raise InProcessError(f"{tenant.name} does not run without a server: {lines[-1]}")
     return np.array(json.loads(lines[-1]))
 
 
 @dataclass(frozen=True)
 class _Tensor:
-    """An input or output tensor, as Triton passes it to a backend."""
+    """An input or output tensor in the form in which Triton passes tensors to a backend."""
 
     name: str
     values: Any
@@ -101,7 +105,7 @@ class _Response:
 
 
 class _Metrics:
-    """A metric family without readers."""
+    """A replacement of Triton's metric family that ignores all values."""
 
     GAUGE = "gauge"
 
@@ -116,7 +120,7 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """Return a replacement of Triton's module for Python backends; a request is a dictionary of
+    """Return a replacement of Triton's module for Python backends. A request is a dictionary of
     tensors."""
     stub = ModuleType(STUB)
     for name, value in {
@@ -149,13 +153,14 @@ def _loaded(name: str, file: str) -> ModuleType:
 
 
 def _spec(of: pb.ModelInput) -> TensorSpec:
-    """Return the configuration of a tensor in the format for the backend."""
+    """Return the specification of a tensor in the form that the backend expects."""
     dims = of.reshape.shape if of.HasField("reshape") else of.dims
     return TensorSpec(of.name, pb.DataType.Name(of.data_type).removeprefix("TYPE_"), tuple(dims))
 
 
 def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
-    """Return inference times of random examples in milliseconds, without the first ones."""
+    """Return the inference times of random examples in milliseconds, without the first
+    inference."""
     config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
     backend = _backend(runtime)
     backend.initialize(
@@ -184,7 +189,7 @@ def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
         times_ms.append((time.monotonic_ns() - start_ns) / 1e6)
         if answer.error is not None:
             sys.exit(str(answer.error))
-        if len(times_ms) == 1:  # the first inference plans and allocates
+        if len(times_ms) == 1:  # the first inference also plans and allocates memory
             deadline = time.monotonic() + seconds
     backend.finalize()
     return times_ms[1:]

@@ -1,4 +1,4 @@
-"""A window in progress on a running server."""
+"""Observe a window in progress on a running server."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from perseus.serving.statistics import tenant_times
 from perseus.traffic.client import Client
 from perseus.traffic.requests import MS
 
-ALIVE_S = 0.5  # between two checks whether the server is alive
+ALIVE_S = 0.5  # time between two checks whether the server is alive
 
 
 class LiveLoad:
-    """A window that began at `start_ns`; `longest_sla_s` is the longest of its tenants."""
+    """A window that began at `start_ns`. `longest_sla_s` is the longest SLA of all tenants."""
 
     def __init__(
         self,
@@ -44,7 +44,10 @@ class LiveLoad:
         self._life = ServerLife(server, clients, longest_sla_s)
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait. Raises ServerError as soon as the server has ended or is silent."""
+        """Wait until a time in the window, and return the observation.
+
+        Raises ServerError as soon as the server has ended or no longer responds.
+        """
         look_ns = self._start_ns + round(elapsed_s * 1e9)
         while (wait_s := (look_ns - time.monotonic_ns()) / 1e9) > 0:
             time.sleep(min(wait_s, ALIVE_S))
@@ -68,21 +71,23 @@ class LiveLoad:
         )
 
     def server_cpu_s(self) -> float:
-        """CPU time of the server since the window began; NaN if it runs on another host."""
+        """Return the CPU time of the server since the start of the window; NaN for a server on
+        another host."""
         if self._server.pid is None:
             return float("nan")
         used = read_cpu(self._server_cores, self._server.pid).used - self._cpu.used
         return used / TICKS_PER_S
 
     def _read_queues(self) -> None:
-        """Read the mean queue time of the requests served since the last reading.
+        """Read the mean queue time of the requests that the server has served since the last
+        reading.
 
-        Without statistics, only check that the server lives.
+        If the server offers no statistics, the function only checks that the server is alive.
         """
         for i, client in enumerate(self._clients):
             try:
                 new = tenant_times(self._server, client.model, client.steps, timeout_s=1.0)
-            except ServerError:  # too busy, or dead, which the check will show
+            except ServerError:  # the server is too busy or dead; `require` detects a dead server
                 return
             old = self._times[i]
             if new is None or old is None:
@@ -91,7 +96,7 @@ class LiveLoad:
                 return
             self._life.heard()
             served = new.since(old)
-            if served is None:  # the model was loaded again: count from here on
+            if served is None:  # the server loaded the model again, so the counters began at 0
                 self._times[i] = new
             elif served.requests > 0:
                 self._times[i] = new

@@ -1,4 +1,5 @@
-"""A running Triton server under load, with one client per tenant, as a search drives it."""
+"""Offer load to a running Triton server, with one client per tenant, for a search or an
+experiment."""
 
 from __future__ import annotations
 
@@ -25,15 +26,17 @@ from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client, Result
 from perseus.traffic.requests import Status
 
-LEAD_S = 0.05  # from the decision to start a window to its start
+LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""Least time for the server to work off its queue after a window. A longer window gets its own
-length, which is enough after twice the load that the server carries."""
+"""Least time in seconds in which the server must work off its queue after a window. For a longer
+window, this time is the length of the window, which is enough after twice the load that the server
+can carry."""
 
 
 @dataclass(frozen=True)
 class EndedWindow:
-    """Readings of a window besides its requests; `number` is its number in requests.parquet."""
+    """The readings of a window besides its requests. `number` is the number of the window in
+    requests.parquet."""
 
     number: int
     start_ns: int
@@ -42,12 +45,13 @@ class EndedWindow:
 
 
 def failures(status: NDArray[np.uint8]) -> int:
-    """Return the number of failed requests if there are enough to show a broken server; else 0.
+    """Return the number of failed requests if the server is broken; otherwise 0.
 
-    `status` has shape (n,). In an overload, a server with a full queue refuses most requests and
-    answers some: the refused ones count as late. Triton may answer none for seconds; then it
-    refuses all but the first. A server that answers nothing is broken. A server that has ended is
-    detected elsewhere.
+    `status` has shape (n,). A server is broken if more than half of the requests fail. An
+    overloaded server with a full queue refuses most requests, but answers some requests. Requests
+    that an overloaded server refuses count as late, not as failed. An overloaded Triton may answer
+    no request for seconds, and refuses all but the first requests in this time. A server that
+    answers no request at all is broken. The function does not detect whether the server has ended.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
@@ -57,11 +61,11 @@ def failures(status: NDArray[np.uint8]) -> int:
 
 
 class LiveSystem:
-    """Offers windows of load to a running server and stores every request.
+    """Offers windows of load to a running server, and stores every request.
 
-    `longest_sla_s` is also the time to wait for responses at the end of a window. `on_gpus` reports
-    the load of others on the server's GPUs, if any, and `say` takes the message for which processes
-    it waits.
+    `longest_sla_s` is also the time to wait for responses at the end of a window. `on_gpus`
+    measures the load of other processes on the server's GPUs, None without GPUs. `say` takes a
+    message about the processes for whose end the system waits.
     """
 
     def __init__(
@@ -90,7 +94,8 @@ class LiveSystem:
     def offer(
         self, rates_rps: Sequence[float], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """Offer a window; raises ServerError if the server has died or mostly fails."""
+        """Offer a window of load. Raises ServerError if the server dies, or if most requests
+        fail."""
         return self.offer_at(
             [
                 self.arrivals.times_s(rate, duration_s, stream)
@@ -99,8 +104,11 @@ class LiveSystem:
         )
 
     def offer_at(self, times_s: Sequence[Floats]) -> AbstractContextManager[LiveLoad]:
-        """Offer a window with requests of each tenant at these seconds since its start, ascending;
-        raises like `offer`."""
+        """Offer a window in which each tenant's requests have these send times, and raise the same
+        errors as `offer`.
+
+        The send times are in seconds since the start of the window, ascending.
+        """
 
         def start(start_ns: int) -> None:
             for client, offsets_s in zip(self._clients, times_s, strict=True):
@@ -111,8 +119,8 @@ class LiveSystem:
     def offer_closed(
         self, in_flight: Sequence[int], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """Offer a window with this number of requests of each tenant in flight; raises like
-        `offer`."""
+        """Offer a window with this number of requests of each tenant in flight, and raise the same
+        errors as `offer`."""
 
         def start(start_ns: int) -> None:
             for client, concurrency in zip(self._clients, in_flight, strict=True):
@@ -121,7 +129,8 @@ class LiveSystem:
         return self._window(start)
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Wait as every `System` does: PATIENCE_S for all calls together."""
+        """Wait until other processes use at most this share of the host; PATIENCE_S limits all
+        calls together."""
         return self._patience.wait_until_idle(other_load)
 
     @contextmanager
@@ -145,7 +154,7 @@ class LiveSystem:
         )
         try:
             yield load
-        except Exception:  # an interrupted cell stores nothing
+        except Exception:  # an interruption by the user is no Exception, and stores nothing
             self._keep(0.0, 0.0)
             raise
         idle_s = max(IDLE_S, (time.monotonic_ns() - start_ns) / 1e9)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import scipy.stats  # noqa: F401, verdicts need it, and its import is not to come between windows
+import scipy.stats  # noqa: F401, an import during the first verdict would delay the next window
 
 from perseus.host import gpu, machine
 from perseus.host.cores import TooFewCoresError
@@ -59,21 +59,22 @@ FAILURES: Final = (
     RouteError,
     TraceError,
 )
-"""Exceptions of `measure` if nothing could be measured; the message says why."""
+"""Exceptions of `measure` if it could measure nothing. The message states the reason."""
 
 ATTEMPTS: Final = 2
-"""Largest number of attempts at a cell, each on a fresh server."""
+"""Largest number of attempts at a cell. Each attempt uses a fresh server."""
 
 STARTS_MINUTES: Final = 30
-"""Minutes for everything except load: pulling an image, starting servers, checking answers."""
+"""Minutes for all work except load: pulling an image, starting servers, and checking responses."""
 
 MIN_MINUTES: Final = 240
-"""Least time of a job. The estimate holds for usual rates; a search of a slow model may take
-longer."""
+"""Least time in minutes that a job asks for. The estimated time holds for usual rates, and a search
+of a slow model may take longer."""
 
 
 def most_minutes(task: MeasureTask) -> int:
-    """Return the minutes that a scheduler must allow for the job of a cell, with all attempts."""
+    """Return the minutes that a batch scheduler must allow for the job of a cell, with all
+    attempts."""
     _, most_s = procedure(task.run.kind).load_s(task)
     return max(MIN_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
 
@@ -85,14 +86,14 @@ def measure(
     say: Callable[[str], None],
     on_progress: OnProgress = ignored,
 ) -> None:
-    """Measure a cell and write its raw results; `say` and `on_progress` take its progress.
+    """Measure a cell, and write its raw results. `say` and `on_progress` take the progress.
 
-    An infeasible SLA, a client at its limit, or a server that dies under load is a result: the
-    record has that outcome. After a temporary failure the cell is first measured once more. The
-    failure to serve a setting of a grid, or several tenants together, is also a result. Raises one
-    of FAILURES: ServerError if another server fails to start twice, VerificationError if it serves
-    wrong answers, ClientError if a client dies twice, GpuError for a GPU that this machine does not
-    have.
+    After a temporary failure, the function measures the cell once more. An SLA that no load keeps,
+    a client at its limit, and a server that dies under load are results, and the record contains
+    the outcome. The failure to serve a setting of a grid, or several tenants together, is also a
+    result. Raises one of FAILURES otherwise: ServerError if the server fails to start twice,
+    VerificationError if the server sends wrong responses, ClientError if a client dies twice,
+    GpuError for a GPU that this machine does not have.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -154,7 +155,7 @@ def measure(
 
 
 def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
-    """Describe the content of the cell's files of recorded arrivals, by file and rows."""
+    """Return a description of the recorded arrivals that the cell replays, by file and rows."""
     files = dict(zip(task.run.files, inputs.files, strict=True))
     named = [(source, files[source.file]) for source in task.run.traces]
     if task.trace and inputs.trace:
@@ -164,7 +165,7 @@ def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Tried:
-    """The findings of the `attempt` that counts, and the outcomes of all attempts."""
+    """The findings of the attempt that counts, its number, and the outcomes of all attempts."""
 
     found: Findings
     attempt: int
@@ -172,12 +173,13 @@ class Tried:
 
 
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
-    """Measure a cell, and again after a temporary failure; the last attempt with a server counts.
+    """Measure a cell, and measure it again after a temporary failure; the last attempt usually
+    counts.
 
-    An attempt without a server has failed; an earlier attempt then counts. An earlier attempt with
-    an estimate also counts if the later attempt has only a temporary failure without an estimate.
-    If no attempt counts, the failure is a result (`is_finding`) or a mistake in the configuration,
-    which raises one of FAILURES. A blocked cell starts no server.
+    An earlier attempt counts in two cases: the last attempt got no server, or the last attempt
+    failed without an estimate and the earlier attempt has an estimate. If no attempt counts, the
+    failure is either a result (`is_finding`), or a mistake in the configuration that raises one of
+    FAILURES. A blocked cell starts no server.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -207,15 +209,16 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
             stands = later, attempt
         if not later.outcome.is_temporary:
             break
-    assert stands is not None  # else the last attempt has returned or raised
+    assert stands is not None  # without findings, the last attempt has returned or raised above
     return Tried(*stands, endings)
 
 
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
-    """Return whether an error of the server is a result, not a mistake in the configuration.
+    """Return whether an error of the server is a result, instead of a mistake in the configuration.
 
-    It is a result for a setting of a grid or of a survey. It is also one for several tenants if the
-    cell has their dedicated peaks: for example, the memory may not hold all models.
+    For a setting of a grid or a survey, the error is a result. For several tenants, the error is a
+    result if the cell has their dedicated peaks: for example, the memory may be too small for all
+    models together.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)
@@ -224,7 +227,8 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
 
 
 def repository_export_error(repository: Path | None) -> str:
-    """Return the first export error of the models of a repository; empty if there is none."""
+    """Return the first export error of the models in a repository; an empty text without an
+    error."""
     files = sorted(repository.glob("*/1/*")) if repository else []
     return next(filter(None, map(export_error, files)), "")
 
@@ -236,7 +240,7 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Return findings of a cell without a server, after the attempts `before`."""
+    """Return the findings of a cell without a server, after the attempts in `before`."""
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

@@ -1,10 +1,11 @@
-"""Sample the host, the server and Triton's counters once a second while a server is measured.
+"""Sample the host, the server and Triton's counters once a second during a measurement.
 
-with MonitorFile(path) as file, Monitor(file, server, server_cores=[0], client_cores=[1]): measure()
+    with MonitorFile(path) as file, Monitor(file, server, server_cores=[0], client_cores=[1]):
+        measure()
 
-Each row is one value of one metric at one time, for one tenant if the metric has one. A value that
-is not available (the server has ended, a scrape timed out) has no row. A missing value never ends
-the measurement.
+Each row contains the value of one metric at one time, for one tenant if the metric has a tenant. If
+a value is unavailable, because the server has ended or a scrape timed out, the row is missing. A
+missing value never ends the measurement.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ ROW_GROUP_ROWS = 10_000
 
 
 class MonitorFile:
-    """monitor.parquet, to which several monitors write one after another; a context manager.
+    """The file monitor.parquet, to which several monitors write one after another; a context
+    manager.
 
-    The file gets its name when the context is left, also by an exception. Until then its name is
-    `host.files.partial_path`.
+    The file gets its final name at the end of the context, even after an exception. Until then, its
+    name is `host.files.partial_path`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,9 +42,7 @@ class MonitorFile:
 
     def __enter__(self) -> Self:
         self._partial = partial_path(self._path)
-        as_table(
-            []
-        )  # the first conversion takes 0.3 s of CPU time, which must not fall into the measurement
+        as_table([])  # the first conversion takes 0.3 s of CPU time, so do it before measurements
         self._writer = pq.ParquetWriter(self._partial, MONITOR_SCHEMA, compression="zstd")
         return self
 
@@ -57,7 +57,7 @@ class MonitorFile:
 
 
 def as_table(rows: Sequence[Row]) -> pa.Table:
-    """The rows as a table of monitor.parquet."""
+    """Return the rows as a table of monitor.parquet."""
     columns = zip(*rows, strict=True) if rows else [()] * len(MONITOR_SCHEMA)
     arrays = [
         pa.array(column, field.type) for column, field in zip(columns, MONITOR_SCHEMA, strict=True)
@@ -66,22 +66,22 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
 
 
 class Monitor:
-    """Context manager that samples from a thread of the measuring process.
+    """Context manager that takes samples in a thread of the measuring process.
 
-    Samples are due at start + k x period on the monotonic clock: a late sample does not delay the
-    next one, and one that is due while another is still taken is left out.
+    Samples are due at start + k x period on the monotonic clock. A late sample does not delay the
+    next sample. The monitor skips a sample that is due while it takes another sample.
 
     Args:
-        file: gets the samples.
-        server: on this host or on another.
+        file: receives the samples.
+        server: runs on this host or on another host.
         server_cores: CPU ids of the server on this host (may be empty).
         client_cores: CPU ids of the client.
-        period_s: seconds from sample to sample.
+        period_s: seconds between two samples.
         gpus: GPUs of the server on this host.
 
     Raises:
-        GpuError: when made, one of the GPUs is missing.
-        Exception: on leaving, what ended the thread, if the body itself did not raise.
+        GpuError: a GPU is missing (raised by the constructor).
+        Exception: an error ended the thread, and the body raised no error (raised at the end).
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Monitor:
     def _run(self) -> None:
         rows: list[Row] = []
         try:
-            self._sampler.sample()  # sets the start of the increases
+            self._sampler.sample()  # the first sample only sets the start of the increases
             due_s = time.monotonic() + self._period_s
             while not self._leaving.wait(max(0.0, due_s - time.monotonic())):
                 rows += self._sampler.sample()
@@ -127,7 +127,7 @@ class Monitor:
                 if len(rows) >= ROW_GROUP_ROWS:
                     self._file.write(rows)
                     rows = []
-            rows += self._sampler.sample()  # the remainder, so that the increases sum to the total
+            rows += self._sampler.sample()  # with a last sample, the increases sum to the total
             self._file.write(rows)
         except Exception as failure:
             self._failure = failure

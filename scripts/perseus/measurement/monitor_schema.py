@@ -1,4 +1,4 @@
-"""monitor.parquet: its columns, and every metric with its unit and meaning."""
+"""Define the columns of monitor.parquet, and every metric with its unit and meaning."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ METRICS = {
         "bytes; sum of the resident sets of the server's processes: pages that they share"
         " (libraries, shared-memory regions) count once for each process"
     ),
-    "server_open_files": "file descriptors that the server's processes have open; none if they"
-    " belong to another user",
+    "server_open_files": "file descriptors that the server's processes have open; no value if the"
+    " processes belong to another user",
     "client_cpu_cores": (
         "CPU cores used by the measuring process and its children, except the server's processes,"
         " since the previous sample"
@@ -22,9 +22,10 @@ METRICS = {
     "server_cores_busy": "mean busy share (0..1) of the server's cores, of all processes",
     "client_cores_busy": "mean busy share (0..1) of the client's cores, of all processes",
     "host_memory_used_bytes": "bytes of memory in use on the host",
-    "network_received_bytes": "bytes since the previous sample; loopback if the server is on this "
-    "host, else all other interfaces",
-    "network_sent_bytes": "bytes since the previous sample, as network_received_bytes",
+    "network_received_bytes": "received bytes since the previous sample, on the loopback "
+    "interface if the server is on this host, else on all other interfaces",
+    "network_sent_bytes": "sent bytes since the previous sample, on the same interfaces as "
+    "network_received_bytes",
     "scrape_failures": "failed scrapes of Triton's metrics since the previous sample (0 or 1)",
     "nv_inference_*": "Triton's counters per model (the tenant): increase since the previous "
     "successful scrape, summed over versions, devices and reasons; *_us in microseconds. Gauges "
@@ -35,7 +36,8 @@ METRICS = {
     "nv_gpu_*": "Triton's gauges of its GPUs, summed over them: utilization 0..1 each, memory in "
     "bytes, power in watts",
 }
-"""Every metric with its unit and meaning; `*` stands for the rest of a name from Triton."""
+"""Every metric with its unit and meaning; `*` stands for the rest of the name of a Triton
+metric."""
 
 _NAME = pa.dictionary(pa.int32(), TEXT)
 
@@ -48,4 +50,4 @@ MONITOR_SCHEMA = pa.schema(
         column("gpu", pa.int32(), "", "number of the GPU; null for all other metrics"),
     ]
 )
-"""Schema of monitor.parquet, with units in the fields' metadata."""
+"""Schema of monitor.parquet. The metadata of the fields contains the units."""

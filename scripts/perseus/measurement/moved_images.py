@@ -1,6 +1,8 @@
-"""Find cells that were measured with another image than the current image of that name.
+"""Find cells that were measured with another container image than the current image of the same
+name.
 
-A tag can move to another image without a change of the configuration, so Snakemake does not notice.
+A tag can move to another image without a change of the configuration, so Snakemake does not notice
+the new image.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ class ImageRecord(BaseModel):
 
 
 def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
-    """Return the records with another image than the server's; none if no engine knows the image.
+    """Return the records of cells that were measured with another image than the server's current
+    image.
 
-    apptainer reports no ids: an image that is a file is an input of its cells.
+    The result is empty if no container engine knows the image. apptainer reports no image ids. An
+    image that is a file is an input of its cells, so Snakemake checks the file.
     """
     told = {path: image for path in records if (image := _measured_with(Path(path)))}
     engine = shutil.which(server.launcher)
@@ -37,7 +41,7 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
 
 
 def _measured_with(record: Path) -> str | None:
-    """Return the image of a record; None without a record or an image."""
+    """Return the image id in a record; None without a record or an image."""
     try:
         return ImageRecord.model_validate_json(record.read_bytes()).image_id
     except (OSError, ValidationError):

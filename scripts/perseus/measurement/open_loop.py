@@ -1,4 +1,4 @@
-"""An open-loop window: fixed rates, with the arrivals of the study."""
+"""Run an open-loop window, with fixed rates and the arrival process of the study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def open_loop_s(task: MeasureTask, counted_s: float) -> float:
-    """Return the length of a window whose requests count for `counted_s`."""
+    """Return the length of a window in which requests count for `counted_s` seconds."""
     return settle_s(task.search, task.slas) + counted_s + grace_s(task.slas)
 
 
@@ -24,7 +24,7 @@ def open_loop(
     elapsed_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """Run a window with one rate per tenant, judged by its SLA."""
+    """Run a window with one rate per tenant, and compute the verdict of each tenant on its SLA."""
     with system.offer(rates_rps, elapsed_s) as load:
         seen = load.until(elapsed_s)
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)

@@ -1,18 +1,20 @@
-"""Order of single tenants and pairs in which windows that are compared are neighbours."""
+"""Order windows of single tenants and of pairs so that compared windows follow each other."""
 
 from __future__ import annotations
 
 import numpy as np
 
 Step = tuple[int, ...]
-"""The numbers of the tenants that one window loads."""
+"""Numbers of the tenants that have load in one window."""
 
 
 def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
-    """One round of all pairs, in random order: (a,), (a,), (a, b), (b,), (b,), (b, c), (c,), …
+    """Return the windows of one round of all pairs, in random order: (a,), (a,), (a, b), (b,),
+    (b,), (b, c), (c,), …
 
-    Each pair has one step, between steps of its two tenants alone; each tenant is once alone
-    twice in a row. For n tenants, there are n² + n // 2 steps.
+    The round contains one window of each pair, between windows of its two tenants alone. Each
+    tenant has one place with two consecutive windows alone. For n tenants, there are n² + n // 2
+    windows.
     """
     order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
     for path in paths(tenants):
@@ -27,11 +29,11 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths through all places in which each two places are neighbours once.
+    """Return paths through all places in which every two places are neighbours exactly once.
 
-    These are Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n they are n
-    / 2 zigzags, each the previous one shifted by one place. For an odd number, one more place
-    closes each path to a circle.
+    The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
+    of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For
+    an odd number, one more place closes each path to a circle.
     """
     even = places - places % 2
     hub = [even] if places % 2 else []

@@ -15,8 +15,10 @@ REQUESTS = 40
 
 
 def client_preprocess_ms(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """Return the median CPU time to convert images into the tensors of a request, by tenant with
-    images, in milliseconds."""
+    """Return the median CPU time in ms to convert images into the tensors of a request, by tenant.
+
+    The result contains only tenants with encoded images.
+    """
     return {
         tenant.name: _median_ms(tenant, tenant.pictures)
         for tenant in tenants

@@ -1,4 +1,4 @@
-"""The raw results of a cell, as Parquet files."""
+"""Write the raw results of a cell as Parquet files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NAME = pa.dictionary(pa.int32(), pa.string())
 
 REQUESTS_SCHEMA = pa.schema(
     [
-        column("window", pa.int32(), "", "window of the cell, counted from 0"),
+        column("window", pa.int32(), "", "number of the window in the cell, counted from 0"),
         column("tenant", _NAME, "", "name of the tenant"),
         column("intended_ns", pa.int64(), "ns", "intended send time, monotonic clock"),
         column("sent_ns", pa.int64(), "ns", "actual send time; 0 if the request was not sent"),
-        column("done_ns", pa.int64(), "ns", "time of the response or error; 0 without one"),
-        column("status", _NAME, "", "pending, ok, timeout, refused, error or unsent"),
+        column("done_ns", pa.int64(), "ns", "time of the response or error; 0 without a response"),
+        column("status", _NAME, "", "outcome: pending, ok, timeout, refused, error or unsent"),
     ]
 )
 
@@ -34,18 +34,18 @@ WINDOWS_SCHEMA = pa.schema(
     [
         column("attempt", WHOLE, "",
             "attempt at the cell, counted from 1; record.json names the attempt that counts"),
-        column("window", pa.int32(), "", "window of the cell, counted from 0"),
+        column("window", pa.int32(), "", "number of the window in the cell, counted from 0"),
         column("phase", TEXT, "",
-            "in a search: warm_up, bracket, bisect, near_limit, certify, probe, alone;"
-            " in closed loops: concurrency, aa; for pairs: slowdown; in replays: warm_up, shared,"
-            " alone; at fixed rates: soak"),
+            "purpose of the window. In a search: warm_up, bracket, bisect, near_limit, certify,"
+            " probe, alone; in closed loops: concurrency, aa; for pairs: slowdown; in replays:"
+            " warm_up, shared, alone; at fixed rates: soak"),
         column("scale", REAL, "",
             "load factor s of the load line r(s) = base + s x direction; in a closed loop,"
             " requests in flight of each tenant"),
-        column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
-        column("settle_s", REAL, "s", "settling time: load before requests count"),
+        column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
+        column("settle_s", REAL, "s", "settling time at the start, in which requests do not count"),
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
-        column("window_verdict", TEXT, "", "the worst verdict of its tenants"),
+        column("window_verdict", TEXT, "", "verdict on the window: the worst of its tenants"),
         column("tenant", TEXT, "", "name of the tenant"),
         column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop,"
                " its throughput"),
@@ -55,33 +55,34 @@ WINDOWS_SCHEMA = pa.schema(
                                                        " same evidence "
                + _METHOD),
         column("batches", WHOLE, "batches",
-            "number of batches of the batch-means interval of the exceedance"
+            "number of batches of the batch-means interval of the exceedance "
                + _METHOD),
-        column("errors", WHOLE, "requests", "failed requests: sum of the next four columns"),
+        column("errors", WHOLE, "requests",
+            "failed requests: sum of timeouts, refused, failed and unsent"),
         column("timeouts", WHOLE, "requests", "requests without a response in time"),
         column("refused", WHOLE, "requests", "requests that the server refused"),
         column("failed", WHOLE, "requests", "requests with another error as response"),
         column("unsent", WHOLE, "requests", "requests that the client dropped because too many"
                                             " were in flight"),
-        column("p50_ms", REAL, "ms", "median latency, from the intended send"),
+        column("p50_ms", REAL, "ms", "median latency, from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column above"),
-        column("p95_high_ms", REAL, "ms", "upper end of that interval; infinite if the requests"
-                                          " do not bound it"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of p95_ms"),
+        column("p95_high_ms", REAL, "ms", "upper end of the 95 % interval of p95_ms; infinite if"
+                                          " too few requests bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("sla_percentile_ms", REAL, "ms", "latency at the percentile of the SLA"),
-        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
-        column("service_p50_ms", REAL, "ms", "median from the actual send to the response"),
+        column("sla_ms", REAL, "ms", "latency that the SLA allows at its percentile"),
+        column("service_p50_ms", REAL, "ms", "median time from the actual send to the response"),
         column("exceedance", REAL, "share",
-            "exceedance: share of requests over the SLA, errors included"),
+            "exceedance: share of late requests, errors included"),
         column("exceedance_low", REAL, "share", "lower " + _BOUND),
         column("exceedance_high", REAL, "share", "upper " + _BOUND),
         column("completed_ratio", REAL, "share",
             "share of the counted requests that were answered by the end of the window"),
-        column("backlog_growth_rps", REAL, "requests/s", "trend of the requests in flight "
-               + _METHOD),
-        column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
-        column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
+        column("backlog_growth_rps", REAL, "requests/s",
+            "growth of the number of requests in flight " + _METHOD),
+        column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send time"),
+        column("client_cpu", REAL, "cores", "CPU time of the client divided by the wall time"),
         column("other_cpu_share", REAL, "0..1", "share of the server's cores that other processes"
                " used; null if the server's processes are not visible, for example on another"
                " host"),
@@ -92,20 +93,20 @@ WINDOWS_SCHEMA = pa.schema(
                " NVML does not report it"),
         column("slowed", REAL, "times", "largest temporary slowdown of the busy server, as a"
                " factor, in windows near the limit; 1 if none is significant"),
-        column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
-        column("reason", TEXT, "", "why"),
+        column("verdict", TEXT, "", "verdict on the tenant: pass, fail, undecided or invalid"),
+        column("reason", TEXT, "", "reason of the verdict"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),
         column("compute_input_ms", REAL, "ms", "mean time to prepare inputs " + _TRITON),
         column("compute_ms", REAL, "ms", "mean time to compute the network " + _TRITON),
         column("compute_output_ms", REAL, "ms", "mean time to prepare outputs " + _TRITON),
-        column("client_ms", REAL, "ms", "mean latency minus the four columns above: transport"
-                                        " and client"),
+        column("client_ms", REAL, "ms", "mean latency minus queue_ms, compute_input_ms,"
+                                        " compute_ms and compute_output_ms: transport and client"),
         column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per answered"
                " request, from the start of the window until the server is idle again; null if no"
                " request was answered"),
-        column("server_cpu_ms", REAL, "ms", "CPU time of the server in the same time, per"
-               " answered request of any tenant; null if no request was answered or the server"
-               " runs on another host"),
+        column("server_cpu_ms", REAL, "ms", "CPU time of the server in the same time as"
+               " client_cpu_ms, per answered request of any tenant; null if no request was"
+               " answered or the server runs on another host"),
     ]
 )  # fmt: skip
 
@@ -116,12 +117,13 @@ def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class RequestsWriter:
-    """Writes one row group per window, so that one window bounds the memory; a context manager."""
+    """Writes one row group per window, so that one window bounds the used memory; a context
+    manager."""
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)
         self.windows = 0
-        """Number of written windows, which is the number of the next window."""
+        """Number of written windows, which is also the number of the next window."""
 
     def __enter__(self) -> RequestsWriter:
         self._writer = pq.ParquetWriter(
@@ -134,7 +136,7 @@ class RequestsWriter:
         self._whole.__exit__(*exc)
 
     def add(self, tenants: Sequence[str], requests: Sequence[Requests]) -> int:
-        """Write the requests of the next window; return its number, counted from 0."""
+        """Write the requests of the next window, and return its number, counted from 0."""
         number = self.windows
         parts = [_table(number, *pair) for pair in zip(tenants, requests, strict=True)]
         self._writer.write_table(pa.concat_tables(parts).unify_dictionaries())

@@ -1,4 +1,4 @@
-"""Reference responses that a cell needs from the model repository."""
+"""Find the reference responses that a cell needs in the model repository."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from perseus.study.triton_models import answers_file, files_of
 
 
 def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
-    """Return files with the responses of torch, by tenant whose model the study deploys.
+    """Return the files with the responses of torch, by tenant, for models that the study deploys.
 
-    Raises ServerError if a file is missing: the workflow checks only the folder, and would not make
-    the file again.
+    Raises ServerError if a file is missing. The workflow checks only whether the folder exists, and
+    would not make the file again.
     """
     loaded = RUNTIMES[task.server.runtime].model_file
     deployed = [tenant for tenant in task.tenants if tenant.name in task.deployed]

@@ -1,4 +1,4 @@
-"""One sample of the host, the server's and the client's processes, and Triton's counters."""
+"""Take one sample of the host, of the processes of server and client, and of Triton's counters."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from perseus.measurement.triton_metrics import Key, Scraper, counter_increases
 from perseus.serving.running_server import RunningServer
 
 SHORTEST_RATE_S = 0.25
-"""Least time between two readings for a rate: the host counts CPU time in ticks of 10 ms, so
-over less time a rate is mostly rounding."""
+"""Least time between two readings for a rate, in seconds. The host counts CPU time in ticks of 10
+ms, so a rate over a shorter time is mostly rounding error."""
 
 
 class Row(NamedTuple):
@@ -40,9 +40,9 @@ class Row(NamedTuple):
 
 
 class Sampler:
-    """Takes one sample at a time; increases and rates refer to the previous sample.
+    """Takes one sample at a time. Increases and rates refer to the previous sample.
 
-    To be used from one thread. The arguments are those of `Monitor`.
+    Only one thread may use a sampler. The arguments are the same as for `Monitor`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Sampler:
         gpus: Sequence[int] = (),
     ) -> None:
         self._gpus = gpu.GpuSampler(gpus, server_cores)
-        # For a server on another host, the energy of this host is irrelevant.
+        # If the server runs on another host, the energy of this host is irrelevant.
         self._energy = powercap.EnergyCounters() if server_cores else None
         self._scraper = Scraper(server.metrics_url, server.access)
         self._server_pid = server.pid
@@ -66,7 +66,7 @@ class Sampler:
         self._counters: Mapping[Key, float] | None = None
 
     def sample(self) -> list[Row]:
-        """Take a sample; the first one has only values that need no previous sample."""
+        """Take a sample. The first sample contains only values that need no previous sample."""
         now_ns = time.monotonic_ns()
         elapsed_s = None if self._time_ns is None else (now_ns - self._time_ns) / 1e9
         self._time_ns = now_ns
@@ -81,19 +81,19 @@ class Sampler:
         ]
 
     def close(self) -> None:
-        """Close the connection to the server."""
+        """Close the connection to the server, and shut the GPU library down."""
         self._scraper.close()
         self._gpus.close()
 
     def _of_processors(self) -> Iterator[Row]:
-        """Return samples of the processors' energy, with a time of their own."""
+        """Yield samples of the processors' energy, with the time of the energy reading."""
         now_ns = time.monotonic_ns()
         joules = None if self._energy is None else self._energy.joules()
         if joules is not None:
             yield Row(now_ns, powercap.METRIC, None, joules)
 
     def _of_gpus(self) -> Iterator[Row]:
-        """Return samples of the GPUs, with a time of their own: that of the energy reading."""
+        """Yield samples of the GPUs, with the time of the energy reading."""
         now_ns = time.monotonic_ns()
         for number, metric, value in self._gpus.sample():
             yield Row(now_ns, metric, None, value, number)
@@ -118,7 +118,7 @@ class Sampler:
 
     def _used_ticks(self, pid: int, process: Process) -> int:
         before = self._cpu_ticks.get(pid)
-        # a process without a previous sample, or with a reused id, began after the last sample
+        # A process without a previous sample, or with a reused id, began after the last sample.
         known = before is not None and before.start_ticks == process.start_ticks
         return process.cpu_ticks - (before.cpu_ticks if known and before else 0)
 

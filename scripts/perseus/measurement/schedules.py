@@ -1,4 +1,4 @@
-"""Send times of a replay: drawn once, and used in each of its windows."""
+"""Draw the send times of a replay once, and use the same send times in each of its windows."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from perseus.traffic.renewal import GammaGaps
 from perseus.traffic.replayed import Replayed
 
 NEAR: Final = 0.05
-"""Largest relative difference of the mean rate of a draw from the configured rate."""
+"""Largest relative difference between the mean rate of a draw and the configured rate."""
 
 MAX_DRAWS: Final = 200
-"""Largest number of draws; if none is close enough, the closest one is used."""
+"""Largest number of draws of send times. If no draw is close enough to the configured rate, the
+closest draw counts."""
 
 
 class ArrivalTimes(Protocol):
     """An arrival process."""
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
-        """Return send times in [0, duration_s), ascending, at a mean rate."""
+        """Return ascending send times in [0, duration_s) at a mean rate."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Send times of a tenant in seconds since the start of a window, ascending, and the configured
-    mean rate."""
+    """The send times of a tenant in seconds since the start of a window, ascending, and its mean
+    rate."""
 
     rate_rps: float
     times_s: Floats
@@ -43,7 +44,7 @@ class Schedule:
 def schedules(
     cell: CellUnderTest, run: Run, dedicated_rps: Mapping[str, float]
 ) -> tuple[Schedule, ...]:
-    """Return the schedule of each tenant; raises TraceError if a trace is no longer valid."""
+    """Return the schedule of each tenant. Raises TraceError if a trace is no longer valid."""
     files = dict(zip(run.files, cell.inputs.files, strict=True))
     return tuple(
         _schedule(run, i, files, dedicated_rps.get(name, np.nan), cell.stream(i))
@@ -73,9 +74,9 @@ def _schedule(
 def near_its_mean_s(
     process: ArrivalTimes, rate_rps: float, duration_s: float, rng: np.random.Generator
 ) -> Floats:
-    """Return send times whose number is close to the mean rate.
+    """Return send times whose number is close to the number that the mean rate gives.
 
-    A window contains few bursts, so most draws have many more or many fewer arrivals.
+    A window contains few bursts, so most random draws contain many more or many fewer arrivals.
     """
     nearest_s, nearest = np.empty(0), np.inf
     for _ in range(MAX_DRAWS):

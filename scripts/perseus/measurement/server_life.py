@@ -1,4 +1,4 @@
-"""Check that a server lives under load, and find the reason if it does not."""
+"""Check that a server is alive under load, and find the reason if the server has ended."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.traffic.client import Client, ClientError
 
-SILENT_S = 5.0  # without any response: the server was stopped, or hangs
-SILENT_SLAS = 10  # the same in multiples of the longest SLA
+SILENT_S = 5.0  # after this time without a response, the server counts as stopped or hanging
+SILENT_SLAS = 10  # multiple of the longest SLA that the time without a response must reach, too
 UNHEARD_S = 3.0  # additional time without statistics: one or two readings may fail under load
-DYING_S = 1.0  # a process closes its connections some time before it ends
+DYING_S = 1.0  # time between the closing of a server's connections and the end of its process
 
 
 class ServerLife:
-    """Watches a server during one window; `longest_sla_s` is the longest of its tenants."""
+    """Watches a server during one window. `longest_sla_s` is the longest SLA of all tenants."""
 
     def __init__(
         self, server: RunningServer, clients: Sequence[Client], longest_sla_s: float
@@ -28,24 +28,24 @@ class ServerLife:
         self._served_s = [self._heard_s] * len(clients)
 
     def heard(self) -> None:
-        """Note that the server has sent its statistics, or responded to a health request."""
+        """Record that the server has sent its statistics, or responded to a health request."""
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:
-        """Note that the statistics show more executed requests of a client, which may have timed
+        """Record that the server executed more requests of a client, even if their responses timed
         out."""
         self._served_s[client] = time.monotonic()
 
     def require(self) -> None:
-        """Raise ServerError if the server has ended, is stopped or silent."""
+        """Raise ServerError if the server has ended, is stopped, or sends no responses."""
         if not self._server.alive():
-            raise ServerError("the server is dead")
-        # A server on another host has no visible process, and refuses connections at once if it is
-        # dead.
+            raise ServerError("the server has ended")
+        # A server on another host has no visible process, so only missing responses show its end.
         unheard_s = time.monotonic() - self._heard_s
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
             raise ServerError(f"the server has sent no statistics for {unheard_s:.0f} s")
-        # A server that is far behind answers only requests that have timed out.
+        # An overloaded server may answer only requests that have already timed out. Therefore
+        # executed requests count, too.
         now_s = time.monotonic()
         silent_s = max(
             min(client.silent_s(), now_s - served_s)
@@ -59,9 +59,9 @@ class ServerLife:
 
 @contextmanager
 def naming_death(server: RunningServer) -> Iterator[None]:
-    """Convert any error caused by the end of the server into a ServerError that says so.
+    """Convert any error that the end of the server causes into a ServerError that names this cause.
 
-    Any connection may be the first to be closed: that of a request, of the statistics, or of a
+    The first closed connection may be the connection of a request, of the statistics, or of a
     client that starts.
     """
     try:

@@ -1,7 +1,7 @@
-"""The server of a cell: start it, check its responses, monitor it, and offer load.
+"""Start the server of a cell, check its responses, monitor the server, and offer load.
 
-An experiment that measures load uses `server_under_test`. One that measures the start itself uses
-`started` for each server, and other functions as needed.
+An experiment that measures load uses `server_under_test`. An experiment that measures the start of
+servers uses `started` for each server, and other functions as needed.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ NO_SERVER: Final[Mapping[str, Any]] = {
 
 @contextmanager
 def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
-    """Start a fresh server; yield it with the seconds until its models were ready.
+    """Start a fresh server; yield the server and the seconds until its models were ready.
 
-    Raises ServerError if it does not start.
+    Raises ServerError if the server does not start.
     """
     task = cell.task
     has_priorities = any(tenant.priority is not None for tenant in task.tenants)
@@ -80,10 +80,10 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
 
 @dataclass(frozen=True)
 class ServerUnderTest:
-    """A server with checked responses and a monitor.
+    """A monitored server whose responses were checked.
 
-    `unloaded_ms` are latencies of each tenant's single requests, `unloaded_p50_ms` their medians;
-    `record` is the server's part of record.json.
+    `unloaded_ms` contains latencies of single requests of each tenant, and `unloaded_p50_ms` their
+    medians. `record` is the part of record.json that describes the server.
     """
 
     cell: CellUnderTest
@@ -99,7 +99,7 @@ class ServerUnderTest:
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:
-    """Return the part of record.json for a cell without a server."""
+    """Return the part of record.json that describes the server, for a cell without a server."""
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
     return dict(NO_SERVER)
@@ -107,10 +107,10 @@ def without_server(cell: CellUnderTest) -> dict[str, Any]:
 
 @contextmanager
 def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
-    """Start and check a server, and monitor it while the context is open.
+    """Start and check a server, and monitor the server while the context is open.
 
-    Raises ServerError if it does not start, VerificationError if it serves wrong answers, or
-    answers from its cache.
+    Raises ServerError if the server does not start. Raises VerificationError if the server sends
+    wrong responses, or responses from a cache.
     """
     with started(cell) as (server, startup_s):
         tenants = tenants_on(server, cell.task, cell.inputs.references)

@@ -1,4 +1,4 @@
-"""A tenant on a running server: its examples and the routes of its requests."""
+"""Describe a tenant on a running server: its examples, and the routes of its requests."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ from perseus.traffic.route import INPUT, OUTPUT, Batch, Route, request_images, r
 from perseus.traffic.transport import Transport
 
 OpenRoute = Callable[[str, Sequence[Batch], float, Sequence[str]], AbstractContextManager[Route]]
-"""Opens the route of a model's requests with these inputs, timeout and outputs."""
+"""Function that opens the route of a model's requests, with these inputs, timeout and outputs."""
 
 ANSWER_S = 120.0
 SHIFTS, UNSEEN_MIB = 10, 32
-"""Number of shifts of the examples for unseen requests, and the memory limit of these."""
+"""Number of shifts of the examples that give unseen requests, and the memory limit of the unseen
+requests in MiB."""
 
 
 @dataclass(frozen=True)
 class TenantUnderTest:
     """A tenant, and the settings of its model on the server.
 
-    `examples` are the model's inputs by name, shape (n, ...), n examples; images have shape (n, 3,
-    height, width). `reference` has the answers of the export, None if only the server's own answers
-    are known. Without `has_batches`, a request is one example. `served` is a model that the server
-    already had. With `preprocessing`, `pictures` are the encoded images.
+    `examples` contains the inputs of the model by name, shape (n, ...) for n examples. Images have
+    shape (n, 3, height, width). `reference` contains the responses of the exported model, None for
+    a model that the study does not export. If `has_batches` is false, a request contains one
+    example. `served` describes a model that the server already had. With preprocessing, `pictures`
+    contains the encoded images.
     """
 
     settings: MeasuredTenant
@@ -62,16 +64,18 @@ class TenantUnderTest:
 
     @property
     def count(self) -> int:
-        """Number of examples."""
+        """Return the number of examples."""
         return len(next(iter(self.examples.values())))
 
     @property
     def load_images(self) -> list[list[int]]:
-        """The examples of each request; the load sends them in turn."""
+        """Return the numbers of the examples in each request. The load sends the requests in
+        turn."""
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
-        """Return inputs of requests with these examples; images are tensors or files."""
+        """Return the inputs of requests with these examples. Images are tensors or encoded
+        files."""
         if self.pictures is not None and self.settings.preprocessing == "server":
             files = self.pictures.files
             return [{INPUT: as_batch([files[i] for i in part])} for part in parts]
@@ -82,24 +86,27 @@ class TenantUnderTest:
         ]
 
     def _sent(self, values: Tensor) -> Tensor:
-        """Return the values with the shape in the model configuration: Triton needs a dimension
-        beside the batch, so a scalar gets one of size 1."""
+        """Return the values in the shape of the model configuration.
+
+        Triton needs a dimension beside the batch, so a scalar gets a dimension of size 1.
+        """
         is_served = self.reference is None
         return values if is_served or values.ndim > self.has_batches else values[..., np.newaxis]
 
     @property
     def request_bytes(self) -> float:
-        """Mean size of the inputs of a request."""
+        """Return the mean size of the inputs of a request in bytes."""
         requests = self.batches(self.load_images)
         return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
-        """The route for the load."""
+        """Return the route of the requests of the load."""
         return self._route(self.load_images, timeout_s)
 
     @contextmanager
     def transport(self, parts: Sequence[Sequence[int]]) -> Iterator[Transport]:
-        """Open a connection for single requests with these examples; `infer` waits for `ANSWER_S`.
+        """Open a connection for single requests with these examples. `infer` waits up to `ANSWER_S`
+        seconds.
 
         Raises RequestFailedError and RouteError.
         """
@@ -110,7 +117,8 @@ class TenantUnderTest:
         """Return inputs that no other request has: the values of the examples, shifted by a few
         places.
 
-        They take about UNSEEN_MIB at most. None if the server gets images as files.
+        The inputs use at most about UNSEEN_MIB of memory. The list is empty if the server gets
+        images as encoded files.
         """
         if self.pictures is not None and self.settings.preprocessing == "server":
             return []
@@ -120,12 +128,13 @@ class TenantUnderTest:
         return list(chain.from_iterable(map(self._shifted_requests, shifts)))
 
     def _shifted_requests(self, places: int) -> list[Mapping[str, Tensor]]:
-        """Return the requests of the load, with the values of each example shifted."""
+        """Return the requests of the load, in which the values of each example are shifted by
+        `places`."""
         examples = {name: _shifted(values, places) for name, values in self.examples.items()}
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
-        """Return the route of requests with these inputs, with a timeout of ANSWER_S."""
+        """Return the route of requests with these inputs, with a timeout of ANSWER_S seconds."""
         return self.open_route(self.model, batches, ANSWER_S, self.outputs)
 
     def _route(
@@ -135,17 +144,18 @@ class TenantUnderTest:
 
 
 def _shifted(values: Tensor, places: int) -> Tensor:
-    """The values of each example, shifted by this number of places."""
+    """Return the values of each example, shifted by this number of places."""
     return np.roll(values.reshape(len(values), -1), places, axis=1).reshape(values.shape)
 
 
 def tenants_on(
     server: RunningServer, task: MeasureTask, references: Mapping[str, Path]
 ) -> list[TenantUnderTest]:
-    """Return the tenants of a cell; `references` are the reference files of deployed models, by
+    """Return the tenants of a cell. `references` contains the reference files of deployed models by
     tenant.
 
-    Raises ServerError if the server lacks a served model, or if that model cannot be measured.
+    Raises ServerError if the server lacks a model, or if Perseus cannot measure a model that the
+    server already has.
     """
     open_route = partial(route_to, server, task.client)
     return [

@@ -12,16 +12,16 @@ from perseus.peak.outcome import Outcome
 from perseus.study.tasks.measure import MeasureTask
 
 LITTLE: Final = 0.01
-"""Largest share of the periods of a quota in which it may stop its processes. Quotas are granted
-in slices, so even processes below the quota sometimes wait."""
+"""Largest tolerated share of a quota's periods in which the quota stops processes. The kernel
+grants quotas in slices, so even processes below the quota sometimes wait."""
 
 EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
-"""Outcomes that a quota can cause."""
+"""Outcomes that a CPU quota can cause."""
 
 
 @dataclass(frozen=True)
 class QuotaWatch:
-    """The CPU quota, if there is one, and its counters at the start of the watch."""
+    """The CPU quota, None without a quota, and its counters at the start of the measurement."""
 
     quota: CpuQuota | None
     before: Throttling
@@ -32,10 +32,10 @@ class QuotaWatch:
         return cls(quota, quota.throttling() if quota else Throttling(0, 0))
 
     def named(self, found: Findings, task: MeasureTask) -> Findings:
-        """Return the findings with `throttled`, the share of periods in which the quota stopped
-        server and client.
+        """Return the findings with the key `throttled`.
 
-        If that explains the outcome, the outcome becomes `throttled`.
+        The key states in which share of its periods the quota stopped server and client. If the
+        quota explains the outcome, the outcome becomes `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:
@@ -53,7 +53,7 @@ class QuotaWatch:
 
 
 def warnings(record: Mapping[str, Any]) -> Iterator[str]:
-    """Return one warning about a cell that a quota stopped; `record` is the cell's part of
+    """Yield one warning for a cell that a quota stopped. `record` is the cell's part of
     record.json."""
     if message := record.get("throttled"):
-        yield f"{message}: the measured limits are those of the quota"
+        yield f"{message}: the measured limits are the limits of the quota"

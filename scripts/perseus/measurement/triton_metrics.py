@@ -1,4 +1,4 @@
-"""Scrape and parse the metrics of Triton."""
+"""Read the metrics of Triton over HTTP."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TIMEOUT_S = 0.5
 T = TypeVar("T")
 
 Key = tuple[str, str | None]
-"""A metric and its tenant."""
+"""Name of a metric, and its tenant."""
 
 
 @dataclass(frozen=True)
 class Scrape:
-    """Values of one scrape that the monitor records."""
+    """The values of one reading of Triton's metrics that the monitor records."""
 
     counters: Mapping[Key, float]
     gauges: Mapping[Key, float]
@@ -34,12 +34,12 @@ class Scrape:
 def parse_metrics(text: str) -> Scrape:
     """Read Triton's metrics in Prometheus's text format.
 
-    Counters and gauges called `nv_inference_*` are summed per model over all other labels
-    (version, reason of failure, GPU), gauges called `nv_cpu_*` and `nv_gpu_*` over theirs.
-    Values that are not finite are left out.
+    The function sums counters and gauges called `nv_inference_*` per model, over all other labels
+    (version, reason of failure, GPU). The function sums gauges called `nv_cpu_*` and `nv_gpu_*`
+    over all labels. Infinite values and NaN do not count.
 
     Raises:
-        ValueError: the text is not in that format.
+        ValueError: the text is not in Prometheus's text format.
     """
     found: dict[str, dict[Key, float]] = {"counter": defaultdict(float), "gauge": {}}
     for family in text_string_to_metric_families(text):
@@ -49,17 +49,17 @@ def parse_metrics(text: str) -> Scrape:
             for sample in family.samples:
                 if not math.isfinite(sample.value):
                     continue
-                # the family's name: the parser appends "_total" to the samples of a counter
+                # Use the name of the family: the parser appends "_total" to a counter's samples.
                 key = (family.name, sample.labels.get("model"))
                 values[key] = values.get(key, 0.0) + sample.value
     return Scrape(counters=dict(found["counter"]), gauges=found["gauge"])
 
 
 def told_precisions(text: str) -> dict[str, str]:
-    """Return the computed precision of each model, in terms of the configuration (fp32), if its
-    backend has a metric for it.
+    """Return the computed precision of each model in terms of the configuration, for example fp32.
 
-    Raises ValueError: the text is not in that format.
+    The result contains only models whose backend has a metric for the precision. Raises ValueError
+    if the text is not in Prometheus's text format.
     """
     return {
         sample.labels["model"]: sample.labels["precision"].replace("f32", "fp32", 1)
@@ -70,11 +70,11 @@ def told_precisions(text: str) -> dict[str, str]:
 
 
 def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -> dict[Key, float]:
-    """Return the increase of each counter between two scrapes.
+    """Return the increase of each counter between two readings.
 
-    A lower value means that the counter was reset (the server or the model was loaded again), and a
-    new counter began at 0. In both cases the increase is the current value, as for Prometheus's
-    `increase`.
+    A lower value means that the counter was reset, because the server or the model was loaded
+    again. A counter that is missing in the first reading began at 0. The increase of a reset or new
+    counter is its current value, as for Prometheus's `increase`.
     """
     return {
         key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value
@@ -83,7 +83,7 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 
 
 class Scraper:
-    """Keeps one connection to the metrics endpoint, which halves the cost of a scrape."""
+    """Keeps one connection to the metrics endpoint open, which halves the cost of a reading."""
 
     def __init__(self, url: str, access: Access) -> None:
         parts = urlsplit(url)
@@ -104,19 +104,20 @@ class Scraper:
             )
 
     def get(self) -> Scrape | None:
-        """Return the current metrics, or None if they are not available."""
+        """Return the current metrics, or None if the metrics are unavailable."""
         return self.read(parse_metrics)
 
     def read(self, parse: Callable[[str], T]) -> T | None:
-        """Return the parsed current metrics, or None if they are not available."""
+        """Return the current metrics, converted by `parse`, or None if the metrics are
+        unavailable."""
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
             self._connection.request("GET", self._path, headers=self._headers)
-            # The connection is closed, or cannot be used again.
+            # Close the response in any case: an open response blocks the next request.
             with self._connection.getresponse() as response:
                 text = read_within(response, deadline_s).decode()
             return parse(text) if response.status == http.HTTPStatus.OK else None
-        # For invalid text, the parser raises other exceptions beside ValueError.
+        # For invalid text, the parser may raise LookupError and TypeError.
         except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
             self._connection.close()
             return None

@@ -1,8 +1,9 @@
-"""The highest throughput of a model without batching, and a warning about higher throughputs.
+"""Compute the highest throughput of a model without batching, and warn about higher throughputs.
 
-Responses beyond this limit did not come from the model one after another. A cache may answer
-instead: in the server, in the model, or in front of both. The requests that measure the limit carry
-inputs that the server has not seen, so no cache can answer them.
+If the throughput exceeds this limit, the model did not compute the responses one after another. A
+cache in the server, in the model, or in front of both may have sent a part of the responses. The
+requests that measure the limit have inputs that the server has not seen, so no cache can answer
+them.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from perseus.traffic.requests import MS
 
 UNSEEN_LIMIT_S: Final = 2.0
 DOUBTFUL: Final = 1.2
-"""Factor above the limit from which a throughput is doubtful."""
+"""Ratio of the throughput to the limit above which the throughput is doubtful."""
 
 MAX_HOST_GAIN: Final = 1.8
-"""Factor that a faster host may explain, if repeated requests are no faster than unseen ones. A
-busy server is up to 1.2 times as fast as an idle one, whose processor sleeps, and a host up to 1.5
-times as fast as a minute before (default studies on a virtual machine reached 1.3 in the median
-window of a phase). A cache causes a much larger factor."""
+"""Largest ratio of the throughput to the limit that a faster host may explain, if repeated requests
+are no faster than unseen requests. A busy server is up to 1.2 times as fast as an idle server,
+whose processor sleeps. A host is up to 1.5 times as fast as a minute before; in default studies on
+a virtual machine, the median window of a phase reached 1.3. A cache causes a much larger ratio."""
 
 MIN_REQUESTS: Final = 20
-"""Least number of requests: in a shorter window, the first and the last request dominate the
-throughput."""
+"""Least number of requests of a window. With fewer requests, the first and the last request distort
+the throughput."""
 
 
 @dataclass(frozen=True)
 class UnseenRequests:
-    """Result of single requests with inputs that the server had not seen.
+    """The result of single requests with inputs that the server had not seen.
 
-    `p50_ms` is the median of their latencies; `limit_rps` are the requests/s that the instances of
-    the model can answer without batching. None if unknown.
+    `p50_ms` is the median latency. `limit_rps` is the rate in requests/s that the instances of the
+    model can answer without batching. Unknown values are None.
     """
 
     p50_ms: float | None
@@ -53,12 +54,13 @@ class UnseenRequests:
 def unseen_requests(
     server: RunningServer, tenant: TenantUnderTest, round_trip_ms: float
 ) -> UnseenRequests:
-    """Send requests whose inputs the server has not seen, one after another.
+    """Send requests one after another, with inputs that the server has not seen.
 
-    The limit is the number of instances over the service time. The service time is the smaller of
-    two: the shortest latency minus the round trip of a health request, and the mean time of these
-    requests in the model by the server's statistics. The limit is unknown if the server forms
-    batches, does not report its instances, or does not answer unseen inputs. Raises ServerError.
+    The limit is the number of instances divided by the service time. The service time is the
+    smaller of two values: the shortest latency minus the round trip of a health request, and the
+    mean time of the requests in the model by the server's statistics. The limit is unknown if the
+    server forms batches, does not report its instances, or does not answer unseen inputs. Raises
+    ServerError.
     """
     unseen = tenant.unseen_batches()
     if not unseen:
@@ -67,7 +69,7 @@ def unseen_requests(
     try:
         with tenant.route_of(unseen) as route:
             latencies_ms = sequential_ms(route, len(unseen), UNSEEN_LIMIT_S)
-    except ClientError:  # a model may refuse values other than the user's examples
+    except ClientError:  # a model may refuse values that differ from the examples
         return UnseenRequests(None, None)
     after = tenant_times(server, tenant.model, ())
     served = after.since(before) if after and before else None
@@ -80,11 +82,12 @@ def unseen_requests(
 
 
 def _instances(server: RunningServer, model: str) -> int | None:
-    """Return the number of instances, if the configuration of the model states it."""
+    """Return the number of instances; None if the configuration of the model does not state the
+    number."""
     try:
         with Control(server) as control:
             config = control.config(model)
-    except ServerError:  # servers other than Triton have no such configuration
+    except ServerError:  # servers other than Triton have no model configuration
         return None
     if config.HasField("dynamic_batching") or config.HasField("ensemble_scheduling"):
         return None
@@ -92,11 +95,11 @@ def _instances(server: RunningServer, model: str) -> int | None:
 
 
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Return one warning for each tenant that exceeded its limit in a window.
+    """Yield one warning for each tenant whose throughput exceeds the limit of its model.
 
-    The median window of each phase counts: if the host is faster for a second, a single window is
-    fast, but a cache makes all windows fast. record: the cell's part of record.json; windows: rows
-    of windows.parquet.
+    The median window of each phase counts. If the host is faster for a second, only one window is
+    fast. A cache makes all windows fast. `record` is the cell's part of record.json, and `windows`
+    contains rows of windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
         fastest_rps = _fastest_rps(tenant, windows)
@@ -117,7 +120,7 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
 
 
 def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the requests/s answered in the median window of the fastest phase."""
+    """Return the throughput in the median window of the fastest phase, in requests/s."""
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:
         if each["tenant"] == tenant and each["requests"] >= MIN_REQUESTS:

@@ -12,8 +12,10 @@ from perseus.peak.window import Window
 
 
 class InvalidWindowError(RuntimeError):
-    """A window was invalid at every attempt. The message says why; `outcome` says whether the
-    client or the host was the cause."""
+    """A window was invalid at every attempt.
+
+    The message states the reason. `outcome` says whether the client or the host was the cause.
+    """
 
     def __init__(self, reason: str, outcome: Outcome) -> None:
         super().__init__(reason)
@@ -23,10 +25,11 @@ class InvalidWindowError(RuntimeError):
 def first_valid_window(
     system: System, offer: Callable[[Tolerance], Window], tolerance: Tolerance = ON_IDLE_HOST
 ) -> Window:
-    """Return the first valid window of ATTEMPTS attempts, or the last window.
+    """Return the first valid window of ATTEMPTS attempts, or the last window if all are invalid.
 
     The last attempt accepts a larger load of other processes, as in a search. If the load exceeds
-    even that, the window is repeated once more after these processes have ended.
+    even the larger tolerance, the function waits until the other processes end, and repeats the
+    window once more.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
         window = offer(tolerance if attempts_left else ON_BUSY_HOST)
@@ -38,7 +41,7 @@ def first_valid_window(
 
 
 def valid_window(system: System, offer: Callable[[Tolerance], Window]) -> Window:
-    """Like `first_valid_window`, but raises InvalidWindowError if every attempt is invalid."""
+    """Return the first valid window; raise InvalidWindowError if every attempt is invalid."""
     window = first_valid_window(system, offer)
     if not window.invalid_tenants:
         return window

@@ -1,4 +1,5 @@
-"""Check that the responses of a server equal those of the exported network, or each other."""
+"""Check that the responses of a server equal the responses of the exported network, or each
+other."""
 
 from __future__ import annotations
 
@@ -20,23 +21,24 @@ Answers = list[dict[str, Tensor]]
 
 
 class VerificationError(RuntimeError):
-    """Responses of a server differ from the network's or from each other, or come from a cache."""
+    """The responses of a server are wrong: they differ from the network's responses or from each
+    other, or come from a cache."""
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
     """Return the relative error of each tenant's responses, over the measured route.
 
-    The requests are the smallest ones, all examples as one batch (or as many as the server takes),
-    and those of the load. Without reference responses, each request is sent twice, and the
-    responses are compared. The error is None if the study says that answers change from call to
-    call. Raises VerificationError if an error is above the tolerance, or if a model does not
-    answer.
+    The function sends the smallest requests, all examples as one batch (or as many as the server
+    accepts), and the requests of the load. Without reference responses, the function sends each
+    request twice, and compares both responses. The error is None if the study says that responses
+    change from call to call. Raises VerificationError if an error is above the tolerance, or if a
+    model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
 
 def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
-    """Return one warning for each tenant whose responses were not compared."""
+    """Yield one warning for each tenant whose responses were not compared."""
     for tenant, error in relative_errors.items():
         if error is None:
             yield (
@@ -48,7 +50,7 @@ def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
 def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
     """Raise VerificationError if the statistics of the server count cache hits.
 
-    The call must follow repeated requests, which a cache would have answered.
+    Call this function after repeated requests, which a cache would have answered.
     """
     for tenant in tenants:
         times = tenant_times(server, tenant.model, tenant.settings.steps)
@@ -121,7 +123,7 @@ def _repeated(
 
 
 def _rows(answers: Sequence[Tensor]) -> list[Tensor]:
-    """Return the responses of batches, one by example."""
+    """Return the responses of all batches, one entry per example."""
     return [row for batch in answers for row in np.atleast_1d(batch)]
 
 

@@ -1,4 +1,4 @@
-"""Ended windows as rows of windows.parquet."""
+"""Convert ended windows into rows of windows.parquet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.peak.window import Window
 
 
 def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: float) -> None:
-    """Store the ended window, and report it."""
+    """Store the ended window, and report its result as progress."""
     names = cell.task.tenant_names
     cell.raw.windows += as_rows(window, system.ended[-1], names, cell.attempt)
     cell.progressed(system.server, seconds_left, describe_window(window, names, seconds_left))
@@ -22,7 +22,7 @@ def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: 
 def as_rows(
     window: Window, ended: EndedWindow, tenants: Sequence[str], attempt: int
 ) -> list[dict[str, Any]]:
-    """Return one row per tenant."""
+    """Return one row per tenant of an ended window."""
     return [
         {
             "attempt": attempt,

@@ -1,5 +1,5 @@
-"""The largest load at which every tenant keeps its SLA: statistics, verdicts, estimate, search.
+"""Find the largest load at which every tenant keeps its SLA, by windows, verdicts and statistics.
 
-The package does no input or output, and runs in real or virtual time. In: a system to which it can
-offer load. Out: a peak with its uncertainty.
+The package reads and writes no files. A search offers load to a system, in real or virtual time,
+and returns the peak with its uncertainty.
 """

@@ -1,7 +1,7 @@
-"""Compute how well a window of bursty load kept its SLA: over time, in its worst minute, and in
-total (docs/explanation/replay.md).
+"""Compute the share of requests within the SLA in a window of bursty load: per second, in the worst
+minute, and in total (docs/explanation/replay.md).
 
-A request belongs to the second of its intended send time, however late it was sent or answered.
+A request counts in the second of its intended send time, even if the client sends it later.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ MINUTE: Final = 60
 
 @dataclass(frozen=True)
 class Minute:
-    """A minute of a window, from `start_s` on, or a whole shorter window: its requests, and those
-    within the SLA."""
+    """The requests of one minute of a window, and the number of requests within the SLA.
+
+    The minute begins `start_s` seconds after the start of the window. If the window is shorter than
+    a minute, the whole window counts as one minute.
+    """
 
     start_s: int
     requests: int
@@ -36,15 +39,18 @@ class Minute:
 
 @dataclass(frozen=True)
 class Attainment:
-    """Arrays by second since the start of a window, both of shape (n,): requests, and requests
-    within the SLA. Requests that the client dropped do not count."""
+    """The number of requests, and of requests within the SLA, in each second of a window.
+
+    Both arrays have shape (n,), one entry per second since the start of the window. Requests that
+    the client dropped do not count.
+    """
 
     requests: Counts
     within: Counts
 
     @classmethod
     def of(cls, seen: Observation, tenant: int, sla: Sla, seconds: int) -> Attainment:
-        """The attainment of a tenant in a window with this many seconds of arrivals."""
+        """Count a tenant's requests in each second of a window whose arrivals last `seconds`."""
         requests = seen.requests[tenant]
         due = requests.status != Status.UNSENT
         second = (requests.intended_ns - seen.start_ns) // 10**9
@@ -52,11 +58,13 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """Whether each second keeps the SLA or has no requests."""
+        """Return, for each second, whether its requests keep the SLA; true for a second without
+        requests."""
         return np.asarray(self.requests - self.within <= sla.allowed * self.requests)
 
     def worst_minute(self) -> Minute:
-        """The minute with the lowest attainment; the first of several."""
+        """Return the minute with the lowest share of requests within the SLA; the first minute if
+        several have the same share."""
         length = min(MINUTE, len(self.requests))
         requests, within = (
             np.convolve(each, np.ones(length, np.int64), "valid")
@@ -68,7 +76,8 @@ class Attainment:
 
 
 def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
-    """The share of requests within the SLA's latency, with a 95 % interval (batch means)."""
+    """Return the share of requests within the SLA's latency, with a 95 % interval from batch
+    means."""
     latency_ms = requests.latency_ms(now_ns)[requests.status != Status.UNSENT]
     dispersion = stats.dispersion([stats.exceedances(latency_ms, sla.latency_ms)], [1.0])
     late = stats.exceedance(latency_ms, sla.latency_ms, 0.95, dispersion)
@@ -76,9 +85,9 @@ def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
 
 
 def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
-    """The share of requests that were late even from their actual send.
+    """Return the share of requests whose latency from the actual send time exceeds the SLA.
 
-    Requests that the client has not sent do not count, since that is a failure of the client.
+    Requests that the client has not sent do not count, since the client caused their delay.
     """
     sent = requests.sent_ns > 0
     waited_ms = (requests.sent_ns - requests.intended_ns) / MS
@@ -97,20 +106,21 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of its cell; a missed SLA is a result, not a failure."""
+        """Return the outcome of the cell. A missed SLA has the outcome `OK`, since it is a valid
+        result."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 
 def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[ReplayVerdict, str]:
-    """Return the first rule that applies, and its reason.
+    """Return the verdict of the first rule that applies, and its reason.
 
-    Disturbances by the client or the host never count against the server. A window that keeps the
-    SLA in spite of them would also have kept it without.
+    A window in which the client or other processes delayed requests never counts against the
+    server. If a disturbed window keeps the SLA, an undisturbed window would have kept the SLA, too.
     """
-    missed = f"{1 - seen.exceedance:.1%} within {sla.latency_ms:g} ms"
+    missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
     others, used = other_load(seen)
-    sends = f"{1 - late_from_send:.1%} counted from their actual send times, which were late"
+    sends = f"{1 - late_from_send:.1%} did from their actual send times, which were late"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
         (invalid, ReplayVerdict.CLIENT_LIMITED, seen.reason),

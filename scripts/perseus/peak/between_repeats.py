@@ -1,9 +1,9 @@
 """Estimate the mean of many repeats, and its uncertainty, from few repeats
 (docs/explanation/repeats.md).
 
-Repeats differ by more than their own uncertainty, because the speed of hosts changes. The size of
-the difference is unknown, and two to five repeats hardly determine it. Therefore it is a parameter
-of the model, with a prior.
+The results of repeats scatter more than their own intervals suggest, because the speed of a host
+changes between repeats. Two to five repeats hardly determine the size of this scatter. Therefore
+the standard deviation between repeats is a parameter of the model, with a prior.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 DRAWS = 2000
-"""Number of draws of a limit, from which the ends of its interval are computed."""
+"""Number of posterior draws of a limit from which the ends of its interval are computed."""
 
 PRIOR = 0.25
-"""Standard deviation of the half-normal prior on the deviation between repeats, of log(limit).
+"""Standard deviation of the half-normal prior on the standard deviation between repeats, in units
+of log(limit).
 
-Real hosts changed by 5 to 20 %. With this prior, intervals of two to five repeats cover the mean
-in 95 % of cases for such hosts, and two repeats that agree still give an interval of about 20 %.
-The t interval of two repeats is uselessly wide.
+The speed of real hosts changed by 5 to 20 % between repeats. For hosts whose speed changes by 5 to
+20 %, intervals of two to five repeats with this prior cover the mean in 95 % of cases. Even if two
+repeats agree, their interval is about 20 % wide. By comparison, Student's t interval of two repeats
+is uselessly wide.
 """
 
 HOSTS_PRIOR = 1.0
-"""Standard deviation of the half-normal prior on the variation between hosts, of log(deviation
-between repeats).
+"""Standard deviation of the half-normal prior on the variation between hosts, in units of
+log(standard deviation between repeats).
 
-The deviations of an idle and a busy host differ by a factor of up to eight.
+The standard deviations between repeats of an idle and a busy host differ by a factor of up to
+eight.
 """
 
 Group = tuple[Floats, Floats]
-"""A quantity that was repeated: means and variances of the logarithm of each repeat's result."""
+"""Results of the repeats of one quantity: mean and variance of the logarithm of each result."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 _BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
@@ -46,12 +49,14 @@ def limit_draws(
     draws: int,
     deviations: Floats | None = None,
 ) -> Floats:
-    """Return draws of the limit of each repeat, shape (draws, repeats); all are positive.
+    """Return posterior draws of the limit of each repeat; shape (draws, repeats), all positive.
 
-    Each repeat is drawn from its own posterior. All repeats of a draw have a common factor for the
-    difference between the mean of few repeats and that of many: exp(tau z / sqrt(repeats)), with z
-    standard normal and tau from `deviation_draws`. A single repeat has no such factor, since it is
-    no evidence of tau. If other data also determine tau, `deviations` (draws,) are its draws.
+    Each repeat is drawn from its own posterior. All repeats of one draw are multiplied by a common
+    factor, which accounts for the difference between the mean of few repeats and the mean of many
+    repeats. The factor is exp(tau z / sqrt(repeats)), with z standard normal and tau from
+    `deviation_draws`. A single repeat has no common factor, since one repeat says nothing about the
+    standard deviation between repeats. If other data also determine tau, pass draws of tau as
+    `deviations`, shape (draws,).
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -72,12 +77,13 @@ def log_moments(posteriors: Sequence[Floats]) -> tuple[Floats, Floats]:
 def deviation_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int
 ) -> Floats:
-    """Return draws of the standard deviation between repeats, shape (draws,).
+    """Return posterior draws of the standard deviation between repeats; shape (draws,).
 
-    The result of repeat i, means[i], is normal around a common mean, with a variance that is the
-    sum of its own posterior's, variances[i], and that between repeats. The prior of the common mean
-    is flat, that of the deviation half-normal (Gelman et al., Bayesian Data Analysis, 3rd ed., eq.
-    5.21).
+    The model assumes that the result of repeat i, means[i], is normally distributed around a common
+    mean. The variance of the result is the sum of variances[i], which is the variance of the
+    repeat's own posterior, and the variance between repeats. The prior of the common mean is flat,
+    and the prior of the standard deviation is half-normal (Gelman et al., Bayesian Data Analysis,
+    3rd ed., eq. 5.21).
     """
     return shared_deviation_draws([(means, variances)], rng, draws)
 
@@ -85,10 +91,10 @@ def deviation_draws(
 def shared_deviation_draws(
     groups: Sequence[Group], rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return the same for several quantities with their own means: (means, variances).
+    """Return posterior draws of the standard deviation between repeats of several quantities.
 
-    The deviation between repeats is a property of the host, so all quantities share it. `prior` is
-    the standard deviation of the half-normal prior.
+    Each quantity has its own mean. The standard deviation between repeats is a property of the
+    host, so all quantities share it. `prior` is the standard deviation of the half-normal prior.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
@@ -98,8 +104,8 @@ def shared_deviation_draws(
 def mean_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return draws of the common mean of repeats that differ as in `deviation_draws`, shape
-    (draws,)."""
+    """Return posterior draws of the common mean of repeats, in the model of `deviation_draws`;
+    shape (draws,)."""
     deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
     weights = 1 / (variances + deviations[:, None] ** 2)
     total = weights.sum(axis=1)
@@ -111,22 +117,22 @@ def mean_draws(
 def deviation_draws_of_each(
     groups: Mapping[str, Sequence[Group]], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return the deviation draws of each of several hosts, by name; (draws,) each, drawn jointly.
+    """Return posterior draws of the standard deviation between repeats for each host, by host name.
 
-    Hosts are exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the
-    logarithm of the deviation of each host is normal around a common value with the prior above,
-    and with a half-normal standard deviation. So the deviation of a host with many repeats follows
-    from these, and that of a host with few or no repeats from the other hosts, if these are
-    similar.
+    The draws of all hosts are joint, with shape (draws,) for each host. The model treats hosts as
+    exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the logarithm of the
+    standard deviation of a host is normally distributed around a common value. The common value has
+    the prior PRIOR, and the variation between hosts has the half-normal prior HOSTS_PRIOR. For a
+    host with many repeats, its own repeats determine the draws. For a host with few repeats, the
+    other hosts determine the draws, if the other hosts are similar to each other.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()
         return {name: shared_deviation_draws(own, rng, draws)}
     logs = np.log(_DEVIATIONS)
     apart = (logs - logs[:, None]) / _BETWEEN_HOSTS[:, None, None]
-    density = np.exp(
-        -0.5 * apart**2
-    )  # density of a host's deviation (last axis) around the common one
+    # Density of a host's standard deviation (last axis) around the common value.
+    density = np.exp(-0.5 * apart**2)
     density /= density.sum(axis=2, keepdims=True)
     likelihoods = {}
     for name, own in groups.items():
@@ -142,19 +148,20 @@ def deviation_draws_of_each(
 
 
 def _drawn(densities: Floats, rng: np.random.Generator) -> Floats:
-    """Draw one deviation from each row of densities."""
+    """Draw one standard deviation from each row of densities."""
     upto = densities.cumsum(axis=1)
     below = upto < rng.random(len(upto))[:, None] * upto[:, -1:]
     return _DEVIATIONS[below.sum(axis=1)]
 
 
 def _log_prior(scale: float) -> Floats:
-    """Log prior of _DEVIATIONS: half-normal, on a logarithmic grid."""
+    """Return the logarithm of the half-normal prior at each point of _DEVIATIONS, a logarithmic
+    grid."""
     return np.asarray(np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / scale) ** 2)
 
 
 def _log_likelihood(groups: Sequence[Group]) -> Floats:
-    """Log likelihood of _DEVIATIONS."""
+    """Return the logarithm of the likelihood at each point of _DEVIATIONS."""
     found = np.zeros(len(_DEVIATIONS))
     for means, variances in groups:
         weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)

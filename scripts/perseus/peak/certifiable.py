@@ -1,5 +1,5 @@
-"""Check whether an SLA can be certified: a single request must keep it, and the windows of the
-preset must contain enough requests."""
+"""Check whether the preset can certify an SLA: one request alone must keep the SLA, and the windows
+of the preset must contain enough requests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from perseus.study.sla import Sla
 def infeasible(
     slas: Sequence[Sla], names: Sequence[str], unloaded_p50_ms: Mapping[str, float]
 ) -> str:
-    """Say why no load can keep the SLAs; empty if some load may."""
+    """Return the reason why no load can keep the SLAs; an empty text if a load may keep them."""
     for name, sla in zip(names, slas, strict=True):
-        # The median: few requests determine no high percentile, and one of them may be late by
-        # chance.
+        # Use the median, since a high percentile of few requests depends on single late requests.
         if unloaded_p50_ms[name] > sla.latency_ms:
             return (
                 f"{name} takes {unloaded_p50_ms[name]:.1f} ms (median) without load, longer than"
@@ -28,9 +27,10 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Say which tenants the preset cannot certify at these limits, and which preset can.
+    """Return which tenants the preset cannot certify at these limits, and for each a preset that
+    can.
 
-    Empty if it can certify all of them; a tenant without load needs no preset.
+    The text is empty if the preset can certify all tenants. A tenant without load needs no preset.
     """
     return "; ".join(
         f"{name} at up to {rate:.3g} requests/s: {_certifies(preset, sla)}, {_which_can(sla, rate)}"
@@ -47,10 +47,11 @@ def begins_too_slow(
     names: Sequence[str],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """Say the same before a search, from its start rates; limits may be higher.
+    """Return, before a search, which tenants the preset cannot certify at their start rates.
 
-    If the SLA leaves little time for waiting, the limit may be below the start rate; then it
-    counts.
+    The text also says which preset can certify each tenant. The limit found by the search may be
+    higher than the start rate. If the SLA leaves little time for waiting, the limit may be lower
+    than the start rate. The function checks the lower of both rates.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
@@ -70,12 +71,12 @@ def begins_too_slow(
 def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
     """Return an upper bound of the limit of a server that serves one request after the other.
 
-    A request that arrives during another one waits for the rest of its service time, which is
-    uniform. If this rest can exceed the SLA minus the service time, the SLA bounds the utilisation.
+    A request that arrives during the service of another request waits for the rest of that service
+    time. The rest of a service time is uniformly distributed. If this rest can exceed the SLA minus
+    one service time, the SLA bounds the utilisation of the server.
     """
-    late = (
-        1 - (sla.latency_ms - work_ms) / work_ms
-    )  # share of late requests among those that find the server busy
+    # Share of late requests among the requests that find the server busy.
+    late = 1 - (sla.latency_ms - work_ms) / work_ms
     busy = min(1.0, sla.allowed / late) if late > 0 else 1.0
     return 1000 * busy / work_ms
 
@@ -83,7 +84,7 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
 def _which_can(sla: Sla, rate_rps: float) -> str:
     can = (each for each in PRESETS if lowest_rps(PRESETS[each].settings, sla) <= rate_rps)
     found = next(can, None)
-    return "no preset does at that rate" if found is None else _certifies(found, sla)
+    return "no preset certifies that rate" if found is None else _certifies(found, sla)
 
 
 def _certifies(preset: str, sla: Sla) -> str:

@@ -1,4 +1,4 @@
-"""Lengths of the windows of a search, and of the whole search, known in advance."""
+"""Compute the lengths of the windows of a search, and of the whole search, in advance."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from perseus.study.sla import Sla
 USUAL_WARM_UP_S = 5.0
 USUAL_COARSE = 2  # windows of the bracketing phase, and of the bisection phase
 CERTIFY_AT = (0.85, 0.75, 0.6)
-"""Rates to certify, as shares of the estimate; the search tries them in this order until one
-passes."""
+"""Rates that the search tries to certify, as shares of the estimated limit. The search tries the
+rates in this order until the windows at one rate pass."""
 
 ATTEMPTS = 3
-"""Number of attempts to measure a window that becomes invalid."""
+"""Number of times that a search measures a window, if each attempt is invalid."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
-"""Least number of requests of the slowest tenant in a window, and the time after which the
-window ends without them."""
+"""Least number of requests of the slowest tenant in a window, and the time in seconds after which
+the window ends even with fewer requests."""
 
 TIMES_FEWEST = 3
 """Factor on the least number of requests for certification windows of slow models, if the preset
-allows the time: late requests are correlated, so each one is weaker evidence."""
+allows the time. Late requests are correlated, so each late request is weaker evidence than an
+independent request."""
 
 SPARE = 1.2
-"""Factor on the least number of requests, so that most windows have enough although arrivals are
-random."""
+"""Factor on the least number of requests. With this factor most windows contain enough requests,
+although the number of arrivals is random."""
 
 MAX_NEAR_LIMIT_FACTOR = 2
-"""Largest number of windows around the limit if its interval stays wide, as a multiple of the
-usual number. A burst on the host can fail a window that the server would have passed, and the
-next windows then find no load that fails."""
+"""Largest number of windows near the limit, as a multiple of the usual number. The search adds
+windows while the interval of the limit is wide. For example, load of other processes may fail a
+window that the idle server would pass, and later windows near this low load never fail."""
 
 PATIENCE_S = 120.0
-"""Total time that one cell waits for other processes to end. A build or a backup may end within
-this time; on a host that stays busy, the cell ends within minutes."""
+"""Total time in seconds that one cell waits until other processes end. A software build or a backup
+may end within this time. If the host stays busy, the cell ends within minutes."""
 
 SPEEDS = 4
 """Number of saturation probes in a search."""
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """The evidence that a counting window collects."""
+    """Return how many requests a window of this phase collects, and for how long."""
     efforts = {
         Phase.NEAR_LIMIT: settings.near_limit,
         Phase.ALONE: settings.near_limit,
@@ -55,15 +56,16 @@ def effort(phase: Phase, settings: SearchSettings) -> Effort:
 
 
 def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Settling time: queues reach their steady state within a few SLAs."""
+    """Return the settling time of a window in seconds. Queues reach their steady state within a few
+    times the SLA's latency."""
     return max(1.0, settings.settle_slas * max(sla.latency_ms for sla in slas) / 1000)
 
 
 def grace_s(slas: Sequence[Sla]) -> float:
-    """Return the least time between the intended send of a counted request and the end of a look.
+    """Return the seconds that the search waits for the responses to the last counted requests.
 
-    It is twice the longest SLA: requests without a response by then are late, and a lost request
-    differs clearly from a slow one.
+    The waiting time is twice the longest SLA. A request that gets no response within this time is
+    late. The waiting time also separates lost requests clearly from slow requests.
     """
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
@@ -71,8 +73,10 @@ def grace_s(slas: Sequence[Sla]) -> float:
 def counted_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    """Return the seconds in which requests count: until each tenant has enough, but at most the
-    preset's maximum."""
+    """Return the seconds of a window in which requests count.
+
+    The window ends when each tenant has enough requests, or at the longest time of the preset.
+    """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
     longest_s = max(much.max_s, min(FEWEST_COUNTED / slowest_rps, LONGEST_COUNTED_S))
@@ -83,9 +87,10 @@ def counted_s(
 
 
 def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
-    """Return the rate below which windows have too few requests to certify; may be infinite.
+    """Return the rate below which windows contain too few requests to certify the SLA.
 
-    If late requests come in clusters, a window needs more requests (docs/explanation/verdict.md).
+    The rate is infinite if the preset cannot certify the SLA at any rate. If late requests come in
+    clusters, a window needs more requests (docs/explanation/verdict.md).
     """
     fewest = fewest_requests(sla.allowed)
     enough = fewest <= settings.certify.requests
@@ -93,7 +98,7 @@ def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
 
 
 def _loaded(slas: Sequence[Sla], rates_rps: Sequence[float]) -> list[tuple[Sla, float]]:
-    """SLA and rate of each tenant that has load."""
+    """Return the SLA and the rate of each tenant that has load."""
     return [(sla, rate) for sla, rate in zip(slas, rates_rps, strict=True) if rate > 0]
 
 
@@ -109,8 +114,8 @@ def window_s(
 
 
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
-    """Usual number of windows of each phase, in their order."""
-    alone = tenants == 1  # else a simulated queue determines where the search starts
+    """Return the usual number of windows of each phase, in the order of the phases."""
+    alone = tenants == 1  # with several tenants, a simulated queue gives the start of the search
     near_limit = settings.near_limit_windows
     return {
         Phase.WARM_UP: 1,
@@ -124,7 +129,7 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
 
 
 def expected_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Usual seconds of load of a search."""
+    """Return the usual time in seconds for which a search offers load."""
     return seconds_left({}, settings, slas, rates_rps)
 
 
@@ -134,7 +139,7 @@ def seconds_left(
     slas: Sequence[Sla],
     rates_rps: Sequence[float],
 ) -> float:
-    """Estimated remaining seconds after `done` windows of each phase."""
+    """Return the estimated remaining seconds of a search after `done` windows of each phase."""
     usual = usual_windows(settings, len(slas))
     phases = list(usual)
     reached = max((phases.index(each) for each in done if each is not Phase.PROBE), default=0)
@@ -146,13 +151,15 @@ def seconds_left(
 
 
 def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Seconds of one concurrency of a sweep."""
+    """Return the seconds of load at one concurrency of a sweep."""
     return settle_s(settings, slas) + grace_s(slas) + settings.near_limit.max_s
 
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return the longest seconds of load of a search near these rates: windows of maximum length,
-    each with all attempts."""
+    """Return the longest time in seconds for which a search near these rates can offer load.
+
+    In the longest search, every window has its maximum length, and every window needs all attempts.
+    """
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,

@@ -1,4 +1,4 @@
-"""The evidence of one window about the limit of one tenant."""
+"""Extract from one window the evidence about the limit of one tenant."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from perseus.traffic.requests import Status
 
 @dataclass(frozen=True)
 class Evidence:
-    """One window of one tenant.
+    """The evidence that one window gives about the limit of one tenant.
 
-    `arrivals_s` are the times of all tenants' requests since the start of the window, `done_s` the
-    times of this tenant's responses (NaN without one), `first` and `last` the range of its requests
-    that count. For each counted request, `late` says whether it exceeded its SLA, and `recovered`
-    whether the queue had worked off its backlog. `certifies` says that the window is a
-    certification window, whose rate is below the limit on purpose.
+    `arrivals_s` contains the arrival times of all tenants' requests, in seconds since the start of
+    the window. `done_s` contains the response times of this tenant, NaN for a request without a
+    response. The tenant's requests from index `first` up to `last` count. For each counted request,
+    `late` says whether its latency exceeded the SLA, and `recovered` says whether its latency was
+    low again. `certifies` says that the window is a certification window, whose rate is below the
+    limit on purpose.
     """
 
     scale: float
@@ -37,13 +38,13 @@ class Evidence:
 
     @classmethod
     def of(cls, window: Window, tenant: int, sla: Sla, grace_s: float) -> Evidence:
-        """Extract the evidence of a tenant from a window."""
+        """Extract the evidence about the limit of a tenant from a window."""
         seen = window.seen
         mine = seen.requests[tenant]
         part = counted(seen, tenant, window.settle_s, grace_s)
         first = int(np.searchsorted(mine.intended_ns, part.intended_ns[:1]).sum())
         late, recovered = late_and_recovered(part.latency_ms(seen.now_ns), sla.latency_ms)
-        late &= part.status != Status.UNSENT  # these requests never reached the server
+        late &= part.status != Status.UNSENT  # unsent requests never reached the server
         return cls(
             scale=window.scale,
             certifies=window.phase is Phase.CERTIFY,

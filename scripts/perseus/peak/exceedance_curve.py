@@ -1,4 +1,4 @@
-"""The long-run exceedance of a virtual queue as a function of the load."""
+"""Compute the long-run share of late requests of a virtual queue as a function of the load."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from perseus.peak.line_model import LineModel
 from perseus.peak.stats import Floats
 
 MORE_RUNS = 6
-"""Number of additional long runs at the limit of the virtual queue, for a smaller sampling
-error."""
+"""Number of additional long runs at the limit of the virtual queue. More runs make the sampling
+error smaller."""
 
 COARSE = 8
-"""Divisor of the number of requests for a first, rough search of the limit."""
+"""Divisor of the number of requests in the first, rough search for the limit of the virtual
+queue."""
 
 Logit = Callable[[float, int, int], float]
-"""(scale, requests, run) -> logit of the share of late requests in a run of this length."""
+"""Function of (load factor, number of requests, number of the run) that returns the logit of the
+share of late requests in a simulated run."""
 
 
 @dataclass(frozen=True)
 class ExceedanceCurve:
-    """logit(long-run share of late requests) of the virtual queue over the logarithm of the load
-    factor.
+    """The logit of the long-run share of late requests, over the logarithm of the load factor.
 
-    At `log_limit`, it equals `level`, the logit of the allowed share.
+    A virtual queue simulates the requests. At `log_limit` the curve equals `level`, the logit of
+    the share of late requests that the SLA allows.
     """
 
     log_scales: Floats
@@ -36,7 +38,8 @@ class ExceedanceCurve:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, requests: int) -> ExceedanceCurve:
-        """The curve of a tenant along the load line, from long runs with this many requests."""
+        """Compute the curve of a tenant along the load line from long runs of `requests` requests
+        each."""
         allowed = model.slas[tenant].allowed
         level = float(np.log(allowed / (1 - allowed)))
         logit = _long_run_logit(model, tenant)
@@ -44,7 +47,7 @@ class ExceedanceCurve:
         log_scales = np.log(near) + np.linspace(-0.6, 0.3, 16)
         logits = np.maximum.accumulate([logit(float(np.exp(x)), requests, 0) for x in log_scales])
         log_limit = float(np.interp(level, logits, log_scales))
-        # All runs so far use the same random numbers.
+        # All runs so far use the same random numbers, so the mean of more runs is more precise.
         runs = [logit(float(np.exp(log_limit)), requests, run) for run in range(1, MORE_RUNS + 1)]
         slope = float(np.interp(log_limit, log_scales, np.gradient(logits, log_scales)))
         shift = float(np.mean([0, *(run - level for run in runs)])) / max(slope, 1.0)
@@ -54,7 +57,7 @@ class ExceedanceCurve:
         return float(1 / (1 + np.exp(-np.interp(np.log(scale), self.log_scales, self.logits))))
 
     def above_level(self, log_scales: Floats) -> Floats:
-        """logit - level at scales relative to the limit."""
+        """Return logit minus level at load factors relative to the limit, given as logarithms."""
         return np.interp(log_scales + self.log_limit, self.log_scales, self.logits) - self.level
 
 
@@ -63,7 +66,7 @@ def _long_run_logit(model: LineModel, tenant: int) -> Logit:
         rates_rps, share = model.line.rates_rps(scale), 1.0
         if model.queue.utilisation(rates_rps) < 1:
             all_rps = sum(rates_rps)
-            # Rounded for the cache: along most lines all tenants keep their shares.
+            # Rounding lets the cache work: along most load lines, the shares stay the same.
             shares = tuple(round(rate / all_rps, 9) for rate in rates_rps)
             share = model.long_run(shares, requests, run).late_share(tenant, all_rps)
         return float(np.log((share + 1e-6) / (1 - share + 1e-6)))
@@ -72,7 +75,7 @@ def _long_run_logit(model: LineModel, tenant: int) -> Logit:
 
 
 def _crossing(logit: Callable[[float], float], level: float) -> float:
-    """A scale, to 1 %, above which a rising `logit` exceeds `level`."""
+    """Return a load factor, precise to 1 %, above which a rising `logit` exceeds `level`."""
     low, high = 1e-6, 1.0
     while logit(high) < level and high < 1e9:
         low, high = high, 2 * high

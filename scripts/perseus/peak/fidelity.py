@@ -1,4 +1,4 @@
-"""Schedule fidelity: how close actual send times are to intended send times."""
+"""Compute how close the actual send times are to the intended send times."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PUNCTUAL_MS: Final = 1.0
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Send lags of the sent requests, the share sent within PUNCTUAL_MS of the intended time, and
-    the number of dropped requests."""
+    """The send lags of the sent requests, the share of requests sent within PUNCTUAL_MS of their
+    intended time, and the number of requests dropped by the client."""
 
     lag_p50_ms: float
     lag_p99_ms: float
@@ -26,7 +26,7 @@ class Fidelity:
 
 
 def fidelity(requests: Requests) -> Fidelity:
-    """The fidelity of all requests of a window; NaN without requests."""
+    """Return the send lags of all requests of a window; NaN for a window without requests."""
     sent = requests.sent_ns > 0
     lag_ms = (requests.sent_ns - requests.intended_ns)[sent] / MS
     return Fidelity(

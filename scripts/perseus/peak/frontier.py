@@ -12,16 +12,16 @@ import numpy as np
 from perseus.peak.stats import Interval
 
 UNKNOWN = 1.0
-"""Uncertainty of the sharing ratio of a mix without an estimate: a whole dedicated server."""
+"""Uncertainty of the sharing ratio of a mix without an estimate, in dedicated servers."""
 ALONE = Interval(1.0, 1.0, 1.0)
-"""Sharing ratio at both ends of a frontier, where one tenant has the whole server."""
+"""Sharing ratio at both ends of a frontier, where one tenant uses the whole server."""
 
 
 @dataclass(frozen=True)
 class MeasuredMix:
-    """The weights of a measured mix, and its sharing ratio, NaN without an estimate.
+    """The weights of a measured mix and its sharing ratio, which is NaN without an estimate.
 
-    The ratio equals the load factor of the mix (docs/explanation/load.md).
+    The sharing ratio equals the load factor of the mix (docs/explanation/load.md).
     """
 
     weights: tuple[int, ...]
@@ -29,12 +29,12 @@ class MeasuredMix:
 
     @property
     def share(self) -> Fraction:
-        """The share of the first of two tenants."""
+        """Return the first tenant's share of the sum of both weights."""
         return Fraction(self.weights[0], sum(self.weights))
 
     @property
     def doubt(self) -> float:
-        """Half the width of the interval of the ratio."""
+        """Return half the width of the interval of the sharing ratio."""
         half = (self.ratio.high - self.ratio.low) / 2
         return float(half) if np.isfinite(half) else UNKNOWN
 
@@ -42,10 +42,12 @@ class MeasuredMix:
 def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ...]:
     """Return the weights of the next mix to measure.
 
-    For two tenants, it lies in the middle of a gap between neighbouring shares. The gap with the
-    largest width x (bend + doubt) is chosen. The bend is the distance of the ratio at an end of the
-    gap from the straight line between the neighbours of that end; the doubt is half the width of
-    the intervals. Raises IndexError if there is no other mix of three or more tenants.
+    For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
+    function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
+    gap is the sum of its bend and its doubt. The bend is the distance of the sharing ratio at an
+    end of the gap from the straight line between the neighbours of this end. The doubt is half the
+    width of the intervals of the sharing ratios. For three or more tenants, the function raises
+    IndexError if no further mix exists.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -62,19 +64,19 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
-    """Return mixes of three or more tenants: all equally, each pair, and a double share of each
-    tenant."""
+    """Return the mixes of three or more tenants: all tenants equally, each pair of tenants, and
+    each tenant with a double weight."""
     pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
 
 
 def round_robin(tenants: int) -> list[tuple[int, int]]:
-    """Return all pairs, in rounds in which no tenant occurs twice.
+    """Return all pairs of tenants, in rounds in which no tenant occurs twice.
 
-    Uses the circle method: the pairs of a round have the same sum of both numbers, modulo an odd
-    number of tenants. If the number of tenants is even, the last tenant is paired with the one that
-    would be paired with itself.
+    The function uses the circle method: the two numbers of every pair of a round have the same sum
+    modulo the number of rounds, which is odd. If the number of tenants is even, each round pairs
+    the last tenant with the tenant that the method would pair with itself.
     """
     rounds = tenants - 1 + tenants % 2
 
@@ -86,8 +88,11 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 
 
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
-    """Return the distance of each ratio from the line between its known neighbours; 0 at the ends
-    and if unknown."""
+    """Return the distance of each sharing ratio from the straight line between its known
+    neighbours.
+
+    The distance is 0 at both ends of the frontier, and for a mix without a known ratio.
+    """
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)
     for before, i, after in zip(known, known[1:], known[2:], strict=False):

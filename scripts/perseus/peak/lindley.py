@@ -1,8 +1,10 @@
-"""Lindley's recursion: start and end times of requests at a first-come first-served server.
+"""Compute start and end times of requests at a first-come first-served server by Lindley's
+recursion.
 
-The recursion is computed as a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952). The
-idle time before a request is the largest difference, over this request and all before it, between
-the arrival time and the work of all earlier requests.
+The recursion is a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952). For each request,
+the function subtracts the service times of all earlier requests from the arrival time. The total
+idle time of the server before a request is the maximum of these differences, over this request and
+all earlier requests.
 """
 
 from __future__ import annotations
@@ -13,16 +15,16 @@ from perseus.peak.stats import Floats
 
 
 def idle_s(arrival_s: Floats, before_s: Floats) -> Floats:
-    """Return the idle time of the server before each request; the queue is empty at first.
+    """Return the total idle time of the server before each request; the queue is empty at first.
 
-    `arrival_s` ascends, `before_s` is the work of all requests before each request. The last axis
-    of both is the axis of the requests.
+    `arrival_s` ascends. `before_s` is the total service time of all earlier requests. The requests
+    are on the last axis of both arrays.
     """
     idle: Floats = np.maximum.accumulate(arrival_s - before_s, axis=-1)
     return idle
 
 
 def departures_s(arrival_s: Floats, work_s: Floats) -> Floats:
-    """Return the end time of each request; shape (n,), like `arrival_s` and `work_s`."""
+    """Return the time at which each request ends; shape (n,), like `arrival_s` and `work_s`."""
     done_s = np.cumsum(work_s)
     return done_s + idle_s(arrival_s, done_s - work_s)

@@ -1,4 +1,4 @@
-"""The limit of a load line: the lowest limit of its tenants."""
+"""Compute the limit of a load line, which is the lowest of the limits of its tenants."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 
 WIDEST, ABOVE = 1.6, 1.2
-"""Factor within which loads are similar, and factor above a load factor up to which windows
-count. A queue far above its limit never settles, so its exceedance is hardly evidence of the
-limit."""
+"""Factor up to which two loads are similar, and the factor by which the load of a used window may
+exceed the limit. A queue far above its limit never settles, so its share of late requests says
+little about the limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
-    """Valid windows at similar loads, up to `above` times the scale."""
+    """Return the valid windows at loads similar to a load factor, and at most `above` times as
+    high."""
     return [
         window
         for window in windows
@@ -29,19 +30,21 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 
 
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
-    """Return the limit from the windows near a load factor; without draws if every window is
-    invalid."""
+    """Return the limit from the windows near a load factor.
+
+    If every window is invalid, the result is the load factor `near`, without draws.
+    """
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
-    if not chosen:  # and no data for draws
+    if not chosen:
         return Limit(np.array([near]), observed=False)
     found = _lowest(model, chosen, draws)
-    # A load far above `near` may be close to the limit, and thus evidence against `near`.
+    # If the limit is far above `near`, windows at higher loads are evidence of the limit, too.
     more = valid_near(windows, near, ABOVE * max(1.0, float(found.scales[0]) / near))
     return _lowest(model, more, draws) if len(more) > len(chosen) else found
 
 
 def _lowest(model: LineModel, windows: Sequence[Window], draws: Draws) -> Limit:
-    """The lowest of the limits of all tenants that have load."""
+    """Return the lowest of the limits of all tenants that have load."""
     grace = grace_s(model.slas)
     limits = [
         tenant_limit(model, i, [Evidence.of(window, i, sla, grace) for window in windows], draws)
@@ -49,6 +52,6 @@ def _lowest(model: LineModel, windows: Sequence[Window], draws: Draws) -> Limit:
         if windows[0].tenants[i].offered_rps > 0
     ]
     scales = np.min([each.scales for each in limits], axis=0)
-    if draws.count and len(limits) > 1:  # the median of minima, not the minimum of medians
+    if draws.count and len(limits) > 1:  # the minimum of medians would be too high
         scales[0] = min(scales[0], np.median(scales[1:]))
     return Limit(scales, all(each.observed for each in limits))

@@ -1,4 +1,4 @@
-"""Prior knowledge of a load line."""
+"""Describe a load line before its measurement: SLAs, arrival process, and a model of the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class LineModel:
-    """A load line, the SLA of each tenant, the process of arrivals, and a model of the server."""
+    """A load line, the SLA of each tenant, the arrival process, and a virtual queue as a model of
+    the server."""
 
     line: LoadLine
     slas: tuple[Sla, ...]
@@ -23,11 +24,14 @@ class LineModel:
 
     @cached_property
     def long_run(self) -> Callable[[tuple[float, ...], int, int], LongRun]:
-        """Return a long run of the queue from (shares of the tenants, requests, run); all curves
-        share the runs."""
+        """Return a function that simulates a long run of the virtual queue, and caches its results.
+
+        The arguments are the shares of the tenants, the number of requests, and the number of the
+        run. All exceedance curves use the same runs.
+        """
         queue, arrivals = self.queue, self.arrivals
 
-        @lru_cache(maxsize=8)  # the number of runs behind a curve
+        @lru_cache(maxsize=8)  # one exceedance curve needs eight runs
         def long_run(shares: tuple[float, ...], requests: int, run: int) -> LongRun:
             return LongRun.of(queue, shares, arrivals, requests, run)
 

@@ -1,4 +1,4 @@
-"""A load line: request rates of all tenants that rise together."""
+"""Compute load lines, along which the request rates of all tenants rise together."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from perseus.study.experiments.peak import Run
 
 START_SHARE = 0.8
-"""Start of the search of a shared server, as a share of the load at which the sharing ratio is
+"""Start of the search on a shared server, as a share of the load at which the sharing ratio is
 1."""
 
 MIN_REMAINING_SHARE = 0.1
-"""Smallest share of a server from which a search starts, even if background load leaves less."""
+"""Smallest share of a server at which a search starts, even if the background load leaves less."""
 
 DEDICATED_START_SHARE = 0.6
-"""Start of a dedicated search, as a share of the rate of single requests one after another."""
+"""Start of the search on a dedicated server, as a share of the rate at which the server answers
+single requests one after another."""
 
 
 @dataclass(frozen=True)
 class LoadLine:
-    """Request rates r(s) = base + s x direction in requests/s, one entry per tenant."""
+    """Request rates r(s) = base + s x direction in requests/s, with one entry per tenant."""
 
     base_rps: tuple[float, ...]
     direction_rps: tuple[float, ...]
@@ -37,10 +38,11 @@ def load_line(
     dedicated_rps: Mapping[str, float],
     unloaded_p50_ms: Mapping[str, float],
 ) -> tuple[LoadLine, float]:
-    """Return the load line of a run, and its start load factor.
+    """Return the load line of a run, and the load factor at which its search starts.
 
-    The load factor of a dedicated line is in requests/s. On other lines, the sharing ratio is 1 at
-    s = 1 (for "hold": at one minus the background shares).
+    On a dedicated server, the load factor is a rate in requests/s. On the load line of a mix, the
+    sharing ratio is 1 at the load factor s = 1. With background load ("hold"), the sharing ratio is
+    1 at one minus the shares of the background load.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
@@ -57,8 +59,10 @@ def load_line(
 
 
 def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
-    """Weights of the mix with these request rates, in whole percent and at least 1; none if a
-    dedicated peak is unknown."""
+    """Return the weights of the mix with these request rates, in whole percent and at least 1.
+
+    The result is empty if a dedicated peak is unknown.
+    """
     servers = [rate / peak_rps for rate, peak_rps in zip(rates, dedicated_rps, strict=True)]
     if not all(map(math.isfinite, servers)):
         return ()
@@ -68,7 +72,7 @@ def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tup
 def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
     total = sum(run.weights)
     shares = [weight / total for weight in run.weights]
-    # The dedicated peak may be unknown for a tenant that is not in the mix.
+    # A tenant outside the mix may have no known dedicated peak.
     pairs = zip(shares, names, strict=True)
     direction = tuple(share * dedicated_rps[name] if share else 0.0 for share, name in pairs)
     return LoadLine((0.0,) * len(names), direction)

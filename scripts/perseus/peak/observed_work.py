@@ -1,8 +1,9 @@
 """Infer the service time of each request from arrival and response times.
 
 A busy first-come first-served server answers a request one service time after the previous
-response, so service times are visible without a counter in the server. If the server works in
-another way, the same times show it, and service times cannot be inferred.
+response. Therefore the response times of a busy server show its service times, without a counter in
+the server. The response times also show whether the server works in another way, in which case the
+service times cannot be inferred.
 """
 
 from __future__ import annotations
@@ -14,53 +15,55 @@ import numpy as np
 
 from perseus.peak.stats import Floats
 
-# The numbers below come from simulated servers near their limit, eight runs of 3,000 requests each.
+# All thresholds below come from simulated servers near their limit, eight runs of 3,000 requests.
 
 FEWEST = 200
-"""Least number of requests that waited, and of requests that did not, for a comparison; the
-quantile LOW then rests on 20 requests."""
+"""Least number of requests with a waiting time, and least number without, that a comparison of
+service times needs. The quantile LOW of 200 requests rests on 20 requests."""
 
 LOW = 0.1
-"""Quantile at which the times of requests with and without waiting are compared. Pauses and
-network delays only add to times, so low quantiles are the least disturbed."""
+"""Quantile at which times with and without waiting are compared. Pauses and network delays only
+lengthen times, so they disturb low quantiles least."""
 
 EVEN = 0.1
-"""Relative difference of mean service times between requests that waited long and the others,
-above which the server is not a single first-come first-served server: it has several workers, or
-forms batches. (By chance the difference is up to 5 % for a single server; it is 8 to 27 % for
-two workers, 26 % or more for four, and over 100 % for batches.)"""
+"""Largest relative difference between the mean service times of requests that waited long and of
+all other requests. If the difference of the mean service times is larger, the server has several
+workers or forms batches. In simulations, a single server shows a difference of up to 5 % by chance,
+two workers 8 to 27 %, four workers 26 % or more, and batches over 100 %."""
 
 ERRORS = 3
-"""Number of standard errors of that difference that chance may explain."""
+"""Number of standard errors up to which chance may explain the difference of mean service times."""
 
 OVERTAKING = 0.01
-"""Largest share of requests that may be answered before an earlier request. The network may swap
-neighbours now and then, while several workers reorder 1 to 40 % unless all service times are
-equal."""
+"""Largest share of requests that the server may answer before an earlier request. The network may
+swap two neighbouring requests now and then. Several workers reorder 1 to 40 % of the requests,
+unless all service times are equal."""
 
 SPREAD = 1.5
-"""Largest ratio of the spread of service times to that of latencies without load. For 40 such
-latencies, exponential service times reach 1.3 by chance, and batches 2 or more."""
+"""Largest ratio of the spread of service times to the spread of latencies without load. With 40
+latencies without load, exponential service times reach a ratio of 1.3 by chance, and batches reach
+2 or more."""
 
 RARE = 0.01
-"""Share of the largest service times that the spread leaves out: measurements without load
-hardly ever contain the pauses of a server."""
+"""Share of the largest service times that the spread ignores. Measurements without load hardly ever
+contain the pauses of a server."""
 
 LAGS, CORRELATED = 4, 0.15
-"""Number of lags at which service times must be uncorrelated, and largest correlation. By chance
-the correlation is up to 0.06 for variable service times; it is 0.2 for batches, and 0.4 to 0.8
-for equal service times on two or four workers."""
+"""Number of lags at which service times must be uncorrelated, and the largest allowed correlation.
+In simulations, the correlation is up to 0.06 for variable service times by chance, 0.2 for batches,
+and 0.4 to 0.8 for equal service times on two or four workers."""
 
 LAG_ERRORS = 4
-"""Number of standard errors of a correlation of independent service times that chance may
-explain; several lags are tested."""
+"""Number of standard errors up to which chance may explain a correlation. The allowed number of
+standard errors is large, since the test compares several lags."""
 
 
 @dataclass(frozen=True)
 class ObservedWork:
-    """Service times of each window's requests, in their order, and the rest of the latency.
+    """The service times of each window's requests, in the order of the requests, and the network
+    time.
 
-    `away_s` is the part of the latency without waiting and service: the way to the server and back.
+    `away_s` is the latency minus waiting time and service time: the time to the server and back.
     """
 
     windows_s: tuple[Floats, ...]
@@ -70,11 +73,13 @@ class ObservedWork:
 def observed_work(
     arrivals_s: Sequence[Floats], done_s: Sequence[Floats], alone_s: Floats
 ) -> ObservedWork | None:
-    """Return the service times of each window's requests; None if they cannot be inferred.
+    """Return the service times of each window's requests; None if the service times cannot be
+    inferred.
 
-    `arrivals_s` and `done_s` are the times of the windows, one array of shape (n,) each. The server
-    is empty at the start of a window; the last requests may have no response (NaN). `alone_s` holds
-    latencies without load. The method inverts the recursion of Lindley (1952).
+    `arrivals_s` and `done_s` are arrival and response times, with one array of shape (n,) per
+    window. The server must be empty at the start of a window. The last requests of a window may
+    have no response (NaN). `alone_s` contains latencies without load. The method inverts the
+    recursion of Lindley (1952).
     """
     if not done_s or not all(map(_complete, done_s)) or not in_turn(done_s):
         return None
@@ -82,13 +87,13 @@ def observed_work(
     waited = found.waits_s > 0
     if min(np.count_nonzero(waited), np.count_nonzero(~waited)) < FEWEST:
         return None
-    # The latency of requests that found the server idle exceeds the service time by this.
+    # If the server is idle, the latency is the service time plus the network time `away_s`.
     idle_s, busy_s = (np.quantile(found.work_s[part], LOW) for part in (~waited, waited))
     away_s = max(0.0, float(idle_s - busy_s))
     found = _Read.of(arrivals_s, done_s, away_s)
     if not (_as_alone(found.work_s, alone_s) and _even(found) and _independent(found.works_s)):
         return None
-    # Requests without a response come last, so they delay no request that counts.
+    # Requests without a response come last, so their service times delay no counted request.
     usual = float(np.median(found.work_s))
     return ObservedWork(
         tuple(
@@ -101,7 +106,7 @@ def observed_work(
 
 @dataclass(frozen=True)
 class _Read:
-    """Service times of the answered requests, one array per window, and all their waiting times."""
+    """The service times of the answered requests, one array per window, and all waiting times."""
 
     works_s: tuple[Floats, ...]
     waits_s: Floats
@@ -118,32 +123,33 @@ class _Read:
 
 
 def _complete(done_s: Floats) -> bool:
-    """Return whether there are responses, and only the last requests have none."""
+    """Return whether the window has responses, and only its last requests have no response."""
     answered = np.isfinite(done_s)
     return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
 
 
 def in_turn(done_s: Sequence[Floats]) -> bool:
-    """Return whether nearly all requests are answered in the order of their arrival in their
-    window."""
+    """Return whether the server answered nearly all requests of each window in the order of
+    arrival."""
     steps = np.concatenate([np.diff(done[np.isfinite(done)]) for done in done_s])
     return bool(np.count_nonzero(steps < 0) <= OVERTAKING * len(steps))
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Return whether service times vary no more than latencies without load; otherwise requests
-    share the server."""
+    """Return whether service times vary no more than latencies without load. If service times vary
+    more than latencies without load, several requests share the server."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
 def _spread(values: Floats) -> float:
-    """Mean absolute deviation, with the largest deviations trimmed."""
+    """Return the mean absolute deviation from the median, with the largest deviations trimmed."""
     away = np.abs(values - np.median(values))
     return float(np.mean(np.minimum(away, np.quantile(away, 1 - RARE))))
 
 
 def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[Floats, Floats]:
-    """Service times and waiting times of the answered requests; both of shape (answered,)."""
+    """Return the service times and the waiting times of the answered requests; shape (answered,)
+    each."""
     done = np.sort(done_s[np.isfinite(done_s)]) - away_s
     arrival = arrival_s[: len(done)]
     free = np.append(-np.inf, done[:-1])
@@ -152,7 +158,7 @@ def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[F
 
 
 def _even(found: _Read) -> bool:
-    """Whether service times do not depend on the waiting time."""
+    """Return whether the service times are independent of the waiting times."""
     work_s, waits_s = found.work_s, found.waits_s
     long = waits_s > np.median(waits_s[waits_s > 0]) if np.any(waits_s > 0) else waits_s > 0
     if min(np.count_nonzero(long), np.count_nonzero(~long)) < FEWEST / 2:
@@ -166,7 +172,7 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Return whether the service times of successive requests of a window are independent, or all
+    """Return whether the service times of successive requests in a window are independent or
     equal."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]
@@ -182,17 +188,18 @@ def _independent(works_s: Sequence[Floats]) -> bool:
 
 
 BLOCKS = 40
-"""Number of neighbouring requests that are drawn as a block, since the speed of a host changes."""
+"""Number of blocks of neighbouring requests in the bootstrap. The bootstrap keeps neighbouring
+requests together, since the speed of a host changes over time."""
 
 
 def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Return the sampling error of a limit at `rate_rps` from few observed service times: factors,
-    (draws,).
+    """Return random factors that describe the sampling error of a limit from few service times;
+    shape (draws,).
 
-    Waiting times decay like exp(-theta t), with theta the root of rate (E exp(theta work) - 1) =
-    theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals).
-    At the limit, theta has the value that the SLA requires. The draws are a bootstrap of blocks of
-    requests.
+    The limit is the rate `rate_rps` in requests/s. The tail of the waiting time decays like
+    exp(-theta t), with theta the root of rate (E exp(theta work) - 1) = theta (Asmussen, Applied
+    Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals). At the limit, theta has
+    the value that the SLA requires. The factors come from a block bootstrap of the service times.
     """
 
     def surplus(theta: float) -> float:

@@ -1,4 +1,4 @@
-"""The result of a search: its outcome, with the reason, and the peak of the load line."""
+"""Describe the result of a search: its outcome, the reason, and the peak of the load line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from perseus.peak.verdict import ON_IDLE_HOST, TenantWindow, Verdict, other_load
 from perseus.peak.window import Phase, Window
 
 CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
-"""Definition of a cliff: a load that is higher by at most the first factor has a latency that is
-higher by more than the second factor."""
+"""Definition of a cliff: a load increase of at most the first factor multiplies the latency by more
+than the second factor."""
 
 
 class Outcome(StrEnum):
-    """How a search ended."""
+    """How a search ended: with a result about the server, with a temporary failure, or blocked."""
 
     OK = "ok"
     INFEASIBLE = "infeasible"
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether a new attempt on a fresh server may succeed."""
+        """Return whether a new attempt on a fresh server may succeed."""
         return self in (
             Outcome.UNSTEADY,
             Outcome.CLIENT_LIMITED,
@@ -46,24 +46,26 @@ class Outcome(StrEnum):
 
     @property
     def is_result(self) -> bool:
-        """Whether the outcome is a statement about the server."""
+        """Return whether the outcome says something about the server."""
         return not self.is_temporary and self is not Outcome.BLOCKED
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The result of a search, as load factors; NaN if a value is unknown.
+    """The result of a search. Loads are given as load factors, and unknown values as NaN.
 
-    `certified` passed all its fresh windows; the last of them is `certified_window`, an index into
-    `windows`, or -1. `estimate` is the median of the limit's posterior, and `posterior` holds draws
-    from it, shape (draws,), empty if no valid window is evidence of the limit. The spread of the
-    draws includes the drift of the host. `other_load` describes the load of other processes during
-    the search, and is empty if that was small. `speeds_rps` has, per tenant, the throughput of each
-    saturation probe, NaN without load, and `work_s` the service times in the probes
-    (`peak.speed.work_s`), shape (parts,). `rounds` have the throughputs of the tenants alone and
-    together, and `model` the limits of a simulated server with these service times. `cliff`
-    describes a steep rise of the latency from within the SLA to far beyond it; it is empty if the
-    latency rises gradually.
+    `certified` is the load factor at which all certification windows passed. `certified_window` is
+    the index in `windows` of the last certification window that passed, or -1. `estimate` is the
+    median of the posterior of the limit. `posterior` contains draws of the limit, shape (draws,),
+    and is empty if no valid window is evidence of the limit. The spread of the draws includes the
+    drift of the host.
+
+    `other_load` describes the load of other processes during the search, and is empty if the load
+    was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
+    without load. `work_s` contains the service times in the probes (`peak.speed.work_s`), shape
+    (parts,). `rounds` contain the throughputs of the tenants alone and together. `model` contains
+    the limits of a simulated server with these service times. `cliff` describes a steep rise of the
+    latency from within the SLA to far beyond the SLA, and is empty if the latency rises gradually.
     """
 
     outcome: Outcome
@@ -83,7 +85,7 @@ class Peak:
 
 
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
-    """The result of a search that was not possible or found nothing."""
+    """Return the result of a search that was impossible or found no peak."""
     nan = float("nan")
     return Peak(
         outcome,
@@ -104,9 +106,9 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
-    """Return whether the limit of the server was found or predicted, with its uncertainty.
+    """Return whether a search found or predicted the limit of the server, with its uncertainty.
 
-    A limit of the client does not count. All readers of records use this function.
+    A limit of the client does not count. All code that reads records uses this function.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
     of_server = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED)
@@ -115,8 +117,10 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Describe a steep rise of the latency between the highest passing load and a slightly higher
-    failing load."""
+    """Return a description of a steep rise of the latency just above the highest passing load.
+
+    The text is empty without a steep rise of the latency.
+    """
     valid = [w for w in windows if w.verdict is not Verdict.INVALID]
     passing = max(
         (w for w in valid if w.passes_roughly), key=lambda window: window.scale, default=None
@@ -124,7 +128,7 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     if passing is None:
         return ""
     steps = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
-    # With a late client, some of the latency is the client's.
+    # A late client or other processes may cause a part of the latency.
     failing = [w for w in steps if w.punctual and _other_share(w) <= ON_IDLE_HOST.other_load]
     if not failing:
         return ""
@@ -143,25 +147,30 @@ def _other_share(window: Window) -> float:
 
 
 def largest_other_load(windows: Sequence[Window]) -> str:
-    """The largest load of other processes in a valid window; empty if it was small."""
+    """Return a description of the largest load of other processes in a valid window; empty if the
+    load was small."""
     valid = [w.tenants[0] for w in windows if w.verdict is not Verdict.INVALID]
     share, used = max(map(other_load, valid), default=(0.0, ""))
     return used if share > ON_IDLE_HOST.other_load else ""
 
 
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
-    """Return whether a valid window above `low` shows the limit of the server, not only that of the
-    client."""
+    """Return whether a valid window above the load factor `low` does not pass.
+
+    If a window above `low` does not pass, the search found the limit of the server, and not only
+    the limit of the client.
+    """
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows
     )
 
 
 def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
-    """Return why no window shows the limit of the server; None if one does.
+    """Return an outcome and a reason if no window shows the limit of the server; otherwise None.
 
-    A load is lost if its window was invalid at every attempt, because of the client or, in at least
-    half of the cases, because of other processes.
+    A load counts as lost if its window was invalid at every attempt. If other processes disturbed
+    at least half of the lost windows, the outcome is `disturbed`. Otherwise the outcome is
+    `client_limited`.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
@@ -175,7 +184,8 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
 
 
 def why_certification_is_invalid(windows: Sequence[Window]) -> str:
-    """Say which other processes made every certification window invalid; empty if they did not."""
+    """Return how other processes made every certification window invalid; an empty text if they did
+    not."""
     certifying = [window for window in windows if window.phase == Phase.CERTIFY]
     invalid = [tenant for window in certifying for tenant in window.invalid_tenants]
     if not invalid or any(window.verdict is not Verdict.INVALID for window in certifying):
@@ -186,7 +196,7 @@ def why_certification_is_invalid(windows: Sequence[Window]) -> str:
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Return whether the host or the clients made most of these windows invalid, and the last
+    """Return whether the host or the clients disturbed most of these windows, and the last
     reason."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
@@ -195,7 +205,7 @@ def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:
-    """Say which tenants did not pass in the last certification window."""
+    """Return which tenants did not pass the last certification window, with the reason for each."""
     reasons = "; ".join(
         f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
         for name, tenant in zip(names, last.tenants, strict=True)
@@ -205,7 +215,8 @@ def why_uncertified(last: Window, names: Sequence[str]) -> str:
 
 
 def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Say up to which load no rate failed, if no load reached the limit of the server."""
+    """Return the highest tested load, for a search in which no tested load reached the server's
+    limit."""
     highest = max(windows, key=lambda window: window.scale)
     rates = ", ".join(
         f"{name} at {seen.offered_rps:.1f}/s"
@@ -218,7 +229,7 @@ def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
 def why_unsteady(
     first: Sequence[Speed], last: Sequence[Speed], names: Sequence[str], largest_change: float
 ) -> str:
-    """Say which tenants have different saturated throughputs in the first and the last saturation
+    """Return which tenants have different throughputs in the first and the last saturation
     probe."""
     return "; ".join(
         f"{name}: the busy server answered {before.rate_rps:.3g}/s before the search and"
@@ -231,10 +242,10 @@ def why_unsteady(
 def outcome_without_pass(
     windows: Sequence[Window], base_rps: Sequence[float], names: Sequence[str]
 ) -> tuple[Outcome, str]:
-    """Return the outcome of a search in which no rate passed, and the tenants that failed in the
-    lowest valid window.
+    """Return the outcome and the reason of a search in which no rate passed.
 
-    An undecided window is not a failed one.
+    The reason lists the tenants that did not pass in the lowest valid window. An undecided window
+    is not a failed window.
     """
     valid = (window for window in windows if window.verdict is not Verdict.INVALID)
     lowest = min(valid, key=lambda window: window.scale)

@@ -1,11 +1,11 @@
-"""Saturation throughput of the tenants of a server, alone and together in turn
+"""Compute the saturation throughputs of the tenants of a server, alone and together in turn
 (docs/explanation/sharing-ratio.md).
 
-The speed of a host changes within minutes, which distorts comparisons of measurements that are
-minutes apart. Therefore a shared server is saturated in short windows, each tenant alone and all
-together, repeatedly and in a random order. The compared windows lie within seconds, as in duet
-benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the saturation throughputs into
-limits that keep the SLAs.
+The speed of a host changes within minutes. This change distorts a comparison of measurements that
+are minutes apart. Therefore a search saturates a shared server in short windows, with each tenant
+alone and with all tenants together, repeatedly and in alternating order. The compared windows lie
+within seconds, as in duet benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the
+saturation throughputs into limits that keep the SLAs.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 OUTLYING, LEAST = 5.0, 0.005
-"""Number of median absolute deviations from the median beyond which a round is left out, and
-least size of such a deviation. Of normal values, 1 in 1,300 is as far from the median."""
+"""Largest distance of a used round from the median, in median absolute deviations, and the least
+median absolute deviation. Of normally distributed values, 1 in 1,300 lies further from the
+median."""
 
 NEAR = 0.25
-"""Standard deviation of the exponent that distinguishes the disciplines, around the value of
-each."""
+"""Standard deviation of the exponent that distinguishes the queueing disciplines, around the
+expected exponent of each discipline."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """Throughput of a saturated server in requests/s per tenant: alone, and all tenants together.
+    """Saturation throughputs of each tenant in requests/s, alone and together with all other
+    tenants.
 
-    NaN if a tenant has no load or got no response. Windows that other processes disturb count: they
-    slow down all tenants of a round alike, and outlying rounds are left out.
+    The throughput is NaN if a tenant has no load or got no response. Windows count even if other
+    processes disturb them, since the disturbance slows all tenants of a round alike. Rounds that
+    differ strongly from the other rounds do not count.
     """
 
     alone_rps: tuple[float, ...]
@@ -40,12 +43,13 @@ class Round:
 
     @property
     def shares(self) -> Floats:
-        """Throughput of each tenant beside the others, as a share of its throughput alone."""
+        """Return the throughput of each tenant beside the others, as a share of its throughput
+        alone."""
         return np.array(self.together_rps) / np.array(self.alone_rps)
 
     @property
     def ratio(self) -> float:
-        """The sharing ratio at saturation; NaN if a tenant with load got no response."""
+        """Return the sharing ratio at saturation; NaN if a tenant with load got no response."""
         shares = self.shares
         loaded = ~np.isnan(self.together_rps)
         return float(shares[loaded].sum()) if loaded.any() else np.nan
@@ -53,17 +57,17 @@ class Round:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The logarithm of a quantity, and its standard error."""
+    """The logarithm of a quantity, and the standard error of this logarithm."""
 
     log: float
     error: float
 
 
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
-    """Return the ratio from the mean rates of all rounds, with its jackknife error; infinite for
-    fewer than three rounds.
+    """Return the sharing ratio at saturation from the mean throughputs of all rounds.
 
-    Rounds far from the median are left out, since another load on the host disturbed them.
+    The standard error comes from a jackknife over the rounds, and is infinite for fewer than three
+    rounds. Rounds far from the median do not count, since load of other processes disturbed them.
     """
     ratios = np.array([each.ratio for each in rounds])
     logs = np.log(np.where(ratios > 0, ratios, np.nan))
@@ -92,13 +96,15 @@ def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
 
 
 def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> float:
-    """Return the probability that the server serves requests in order of arrival, instead of all
-    tenants at once.
+    """Return the probability that the server serves all requests in the order of arrival, instead
+    of serving all tenants at the same time.
 
-    With equally many requests of each tenant in flight, the first kind of server gives all tenants
-    the same throughput. The second kind gives each tenant the same share of its throughput alone.
-    The share is proportional to the service time to the power of 1 or 0. If service times are
-    equal, the two kinds do not differ, and the probability is one half.
+    Each tenant has equally many requests in flight. A server that serves in the order of arrival
+    then gives all tenants the same throughput. A server that serves all tenants at the same time
+    gives each tenant the same share of its throughput alone. The share is proportional to a power
+    of the service time, with exponent 1 for service in the order of arrival and 0 for service at
+    the same time. If all service times are equal, both kinds of server behave alike, and the
+    probability is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:
@@ -111,7 +117,7 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     if len(works) < 2 or squares < 1e-4:
         return 0.5
     exponent = float(apart @ shares[loaded]) / squares
-    scatter = 0.05 / np.sqrt(squares)  # error of the shares, as seen on real hosts
+    scatter = 0.05 / np.sqrt(squares)  # on real hosts, the shares have errors of about 5 %
     spread = np.hypot(NEAR, scatter)
     odds = 0.5 * (((exponent - 0) / spread) ** 2 - ((exponent - 1) / spread) ** 2)
     return float(special.expit(odds))
@@ -119,11 +125,12 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """Limits of a simulated server with the observed service times of a cell.
+    """The limits of a simulated server with the observed service times of a cell.
 
-    `alone_rps` is each tenant's limit alone, NaN without load. `scale` is the limit of the load
-    line, and `scale_error` the standard deviation of its logarithm from the uncertain discipline.
-    `utilisation` is that of the server at this limit.
+    `alone_rps` contains the limit of each tenant alone, NaN without load. `scale` is the limit of
+    the load line as a load factor. `scale_error` is the standard deviation of log(scale) that
+    follows from the unknown queueing discipline. `utilisation` is the utilisation of the server at
+    the limit of the load line.
     """
 
     alone_rps: tuple[float, ...]

@@ -1,9 +1,9 @@
 """Simulate processor sharing: each tenant has its own queue, and all busy tenants get an equal part
-of the speed.
+of the speed of the server.
 
-An operating system works like this: the models of a server take turns on a core, thousands of times
-per second. A GPU is similar if kernels run side by side. Busy tenants may also slow each other
-down, since they share caches and memory.
+An operating system shares a core in this way: the models of a server take turns on the core,
+thousands of times per second. A GPU is similar if kernels run side by side. Busy tenants may also
+slow each other down, since they share caches and memory.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from perseus.peak.stats import Floats
 
 ROUNDING = 1e-9
-"""Tolerance within which sums of work are equal."""
+"""Relative tolerance within which two sums of service times are equal."""
 
 
 def served(
     arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float = 1.0
 ) -> list[Floats]:
-    """Return the latencies of each tenant's requests, first come first served within the tenant.
+    """Return the latency of each tenant's requests under processor sharing, one array per tenant.
 
-    One array per tenant, the arrivals ascending. `work_s` is the service time of a request alone;
-    it is `slower` times as long while another tenant has work, too.
+    The server serves the requests of one tenant first come, first served. The arrival times ascend.
+    `work_s` contains the service time of each request alone. While another tenant is busy, too,
+    service takes `slower` times as long.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -34,7 +35,7 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """The case of two tenants, three times faster than `_of_any`."""
+    """Return the latencies for two tenants, three times faster than `_of_any`."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])
@@ -49,8 +50,10 @@ def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
 def _left_s(
     times_s: Sequence[float], works_s: Sequence[float], of_second: Sequence[bool], each: float
 ) -> tuple[Floats, Floats]:
-    """Return the remaining work of both tenants before each arrival; one second of work takes
-    `each` seconds while both are busy."""
+    """Return the remaining work of both tenants in seconds before each arrival.
+
+    While both tenants are busy, one second of work takes `each` seconds.
+    """
     first, second, now_s = 0.0, 0.0, 0.0
     firsts, seconds = [], []
     for time_s, work, is_second in zip(times_s, works_s, of_second, strict=True):
@@ -79,7 +82,7 @@ def _left_s(
 
 @dataclass(frozen=True)
 class _Tenant:
-    """One of two tenants: positions of its requests, its cumulative work, and that of the other
+    """One of two tenants: positions of its requests, its cumulative work, and the work of the other
     tenant."""
 
     places: NDArray[np.int64]
@@ -96,10 +99,11 @@ class _Tenant:
     def latencies_s(
         self, times_s: Floats, own_s: Floats, others_left_s: Floats, slower: float
     ) -> Floats:
-        """Return latencies, from the remaining work of both tenants before each request."""
+        """Return the latencies of this tenant, from the remaining work of both tenants before each
+        request."""
         served_s = self.before_s - own_s
-        # Find the last arrival before which this request was unfinished. The remaining work, and
-        # the other tenant's work at that arrival, share the processor.
+        # Find the last arrival before the end of each request. From this arrival on, the remaining
+        # work of both tenants shares the processor without new arrivals.
         last = np.searchsorted(served_s, self.wanted_s * (1 - ROUNDING)) - 1
         needed_s = self.wanted_s - served_s[last]
         others_s = (others_left_s + self.others_s)[last]
@@ -108,20 +112,20 @@ class _Tenant:
 
 
 def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """The case of any number of tenants, from event to event."""
+    """Return the latencies for any number of tenants by an event-driven simulation."""
     works = [work.tolist() for work in work_s]
     tenants = np.repeat(np.arange(len(works)), [len(each) for each in arrivals_s])
     times_s = np.concatenate(arrivals_s)
     order = np.argsort(times_s, kind="stable")
     done_s: list[list[float]] = [[] for _ in works]
     arrived = [0] * len(works)
-    # Work that each busy tenant has received since the start, as if always busy, and the amount at
-    # which its oldest request is done.
+    # `served_s` is the work that an always busy tenant would have received since the start. For
+    # each busy tenant, `ends_s` contains the value of `served_s` at which its oldest request ends.
     now_s, served_s = 0.0, 0.0
     ends_s: dict[int, float] = {}
 
     def each() -> float:
-        """Seconds per second of work of each busy tenant."""
+        """Return the seconds that one second of work of each busy tenant takes."""
         return len(ends_s) * (slower if len(ends_s) > 1 else 1.0)
 
     def serve_until(time_s: float) -> None:

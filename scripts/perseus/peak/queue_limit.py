@@ -1,7 +1,7 @@
-"""The load at which a simulated server first misses an SLA, for each queueing discipline.
+"""Find the load at which a simulated server first misses an SLA, for each queueing discipline.
 
-Every simulation draws the same random numbers for the same tenant, so that differences between
-lines, disciplines and speeds have no sampling error (common random numbers: Law, Simulation
+Every simulation draws the same random numbers for the same tenant. Therefore differences between
+load lines, disciplines and speeds have no sampling error (common random numbers: Law, Simulation
 Modeling and Analysis, 5th ed., section 11.2).
 """
 
@@ -24,8 +24,9 @@ from perseus.traffic.arrivals import Arrivals
 class Discipline(StrEnum):
     """The queueing discipline among tenants with waiting requests.
 
-    `slower` multiplies service times: under processor sharing while another tenant is busy, and in
-    order of arrival always.
+    The factor `slower` multiplies service times. Under processor sharing, the factor applies while
+    another tenant is busy. If the server serves requests in the order of arrival, the factor always
+    applies.
     """
 
     PROCESSOR_SHARING = "processor_sharing"
@@ -33,7 +34,8 @@ class Discipline(StrEnum):
 
 
 class Work(Protocol):
-    """Service times of a tenant to draw from, shape (n,), and the time outside the server."""
+    """The service times of a tenant, shape (n,), its SLA, and the time that a request spends
+    outside the server."""
 
     @property
     def sla(self) -> Sla: ...
@@ -45,7 +47,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Precision:
-    """Number of requests of a simulation, and number of halvings of the searched range."""
+    """The numbers of requests of a simulation, and the number of halvings of the searched range."""
 
     requests: int
     of_each: int
@@ -64,10 +66,10 @@ def limit_scale(
     slower: float = 1.0,
     streams: Sequence[int] = (),
 ) -> float:
-    """Return the load factor in (0, high) above which a tenant misses its SLA.
+    """Return the load factor between 0 and `high` above which a tenant misses its SLA.
 
-    `rates_rps` gives each tenant's rate at a load factor, above 0. Tenant i draws from the random
-    stream streams[i], by default i.
+    `rates_rps` returns the rate of each tenant at a load factor. Tenant i uses the random stream
+    streams[i], by default stream i.
     """
 
     spend_s = _SPENT_S[discipline]
@@ -96,8 +98,10 @@ def limit_scale(
 
 
 def _in_turn(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return latencies as `processor_sharing.served` does, for a server that serves requests in
-    order of arrival."""
+    """Return the latencies on a server that serves all requests in the order of arrival.
+
+    Arguments and result have the same form as for `processor_sharing.served`.
+    """
     times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
     order = np.argsort(times_s, kind="stable")
     spent_s = np.empty(len(order))

@@ -1,8 +1,9 @@
-"""Replay the windows of a search in a virtual queue.
+"""Simulate the windows of a search in a virtual queue, with the real arrival times.
 
 If the real server answers one request after the other, the service time of each request is known
-(`observed_work`), and the virtual queue reproduces the real one. Otherwise service times are drawn
-from the latencies without load, and the queue's speed is fitted to the windows.
+(`observed_work`), and the virtual queue reproduces the real queue. If the service times are
+unknown, the virtual queue draws service times from the latencies without load. The module then
+adjusts the speed of the virtual queue to the windows.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from perseus.peak.stats import Floats, dispersion, percentile, similarity
 from perseus.peak.virtual_queue import Drawn, VirtualQueue
 
 WORK_DRAWS = 8
-"""Number of draws of the service times of a window's requests; their arrival times are known."""
+"""Number of draws of the service times of a window's requests. The arrival times are known and stay
+the same."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """Prior trust in the virtual queue.
+    """Prior assumptions about the errors of the virtual queue.
 
     `unforeseen` is the prior number of clusters of late requests that the virtual queue misses.
-    `slope_spread` is the prior standard deviation of log(m), where m is the slope of the real curve
-    relative to the virtual one.
+    `slope_spread` is the prior standard deviation of log(m), where m is the slope of the real
+    exceedance curve relative to the virtual curve.
     """
 
     unforeseen: float
@@ -36,14 +38,15 @@ class Trust:
 
 
 SEEN, IN_TURN, OUT_OF_TURN = Trust(1.0, 0.3), Trust(1.0, 1.0), Trust(20.0, 1.6)
-"""Trust if service times are observed, so that the virtual queue reproduces the real one; if
-requests are answered in order; and if responses overtake each other, as with several workers or
-processor sharing."""
+"""Prior assumptions about the virtual queue for three kinds of server. In the first case, service
+times are observed, so the virtual queue reproduces the real queue. In the second case, service
+times are unknown, and the server answers requests in order. In the third case, responses overtake
+each other, as with several workers or processor sharing."""
 
 
 @dataclass(frozen=True)
 class QueueReplay:
-    """Windows of a tenant, and the service times of their requests in the virtual queue."""
+    """The windows of a tenant, and the service times of their requests in the virtual queue."""
 
     model: LineModel
     tenant: int
@@ -52,10 +55,12 @@ class QueueReplay:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-        """Replay with observed service times, or with drawn ones if they cannot be inferred.
+        """Replay windows with observed service times, or with drawn times if they cannot be
+        inferred.
 
-        The replay with drawn service times leaves out the long certification windows. They are so
-        far below the limit that the real curve may differ from the virtual queue's there.
+        The replay with drawn service times leaves out the long certification windows. The load of
+        certification windows is so far below the limit that the real and the virtual exceedance
+        curve may differ there.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
@@ -80,18 +85,20 @@ class QueueReplay:
 
     @property
     def similar(self) -> Floats:
-        """Return the similarity of each window to each other window, shape (k, k)."""
+        """Return the similarity of the load of each window to the load of each other window; shape
+        (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
         return np.array([similarity(scale, scales) for scale in scales])
 
     @property
     def worth(self) -> Floats:
-        """Return the number of independent requests per request of each window, shape (k,)."""
+        """Return, for each window, the number of independent requests per request; shape (k,)."""
         counts = [seen.exceedances for seen in self.windows]
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 
     def spent(self) -> Iterator[tuple[Evidence, Floats]]:
-        """Yield each window with the part of `spare_s` that its requests need, shape (draws, n)."""
+        """Yield each window, and the part of `spare_s` that each of its requests needs; shape
+        (draws, n)."""
         for seen, requests in zip(self.windows, self.drawn, strict=True):
             yield seen, self.queue.spent_s(requests, self.tenant)[:, seen.first : seen.last]
 
@@ -100,7 +107,8 @@ class QueueReplay:
 
 
 def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay | None:
-    """Return the replay with the service times of each request; None if they cannot be inferred."""
+    """Return the replay with the inferred service time of each request; None if the service times
+    cannot be inferred."""
     if len(model.slas) > 1:
         return None
     arrivals_s = [seen.arrivals_s[0] for seen in windows]
@@ -120,8 +128,8 @@ def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Que
 
 
 def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return the replay with drawn service times, scaled so that the share of late requests equals
-    that on the real server."""
+    """Return the replay with drawn service times, scaled so that the virtual and the real server
+    have the same share of late requests."""
     drawn = [model.queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
     replay = QueueReplay(model, tenant, windows, drawn)
     worth = replay.worth

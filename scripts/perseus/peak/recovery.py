@@ -1,4 +1,5 @@
-"""Find bursts of arrivals and the recovery time after each (docs/explanation/replay.md)."""
+"""Find bursts of arrivals, and the time that the server needs to recover from each burst
+(docs/explanation/replay.md)."""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from perseus.peak.attainment import Counts
 from perseus.traffic.requests import Requests, Status
 
 BURST: Final = 1.5
-"""Factor on the mean rate that every second of a burst exceeds."""
+"""Least ratio of the arrivals in each second of a burst to the mean arrivals per second."""
 
 CHANCE: Final = 0.001
-"""Share of seconds with Poisson arrivals that exceed the threshold of a burst."""
+"""Share of seconds with Poisson arrivals in which the arrivals exceed the threshold of a burst by
+chance."""
 
 
 @dataclass(frozen=True)
 class Burst:
-    """Arrivals in [start_s, end_s), and the recovery time after them.
+    """The arrivals in the seconds [start_s, end_s), and the recovery time after the burst.
 
     `recovery_s` is infinite if the server had not recovered at the end of the window.
     """
@@ -32,12 +34,12 @@ class Burst:
 
 
 def bursts(counts: Counts) -> list[tuple[int, int]]:
-    """Return (start, end) of each run of seconds with more arrivals than BURST times the mean, and
-    more than chance explains.
+    """Return (start, end) of each burst, in seconds since the start of the window.
 
-    `counts` are the arrivals of all seconds, shape (n,).
+    In each second of a burst, the arrivals exceed BURST times the mean, and more than chance
+    explains. `counts` contains the arrivals of all seconds, shape (n,).
     """
-    from scipy import stats  # not at the top: the import takes longer than most jobs run
+    from scipy import stats  # imported only here: the import takes longer than most jobs run
 
     mean = counts.mean()
     least = max(BURST * mean, stats.poisson.ppf(1 - CHANCE, mean)) if mean else 0.0
@@ -46,11 +48,12 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
 
 
 def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
-    """Return the recovery from each burst of a window that began at `start_ns`.
+    """Return the bursts of a window that began at `start_ns`, each with its recovery time.
 
-    The server has recovered when every request with an intended send time before the end of the
-    burst has ended, and when the SLA held in one later second: `back` says so for each second,
-    shape (n,). A burst that begins before the recovery from the previous one is merged with it.
+    The server has recovered if two conditions hold: all requests with an intended send time before
+    the end of the burst have ended, and one later second keeps the SLA. `back` says for each second
+    whether the SLA holds, shape (n,). If a burst begins before the server has recovered from the
+    previous burst, both bursts count as one burst.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -66,7 +69,7 @@ def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> li
 
 
 def most_in_flight(requests: Requests) -> int:
-    """Return the largest number of requests past their intended send time that had not ended."""
+    """Return the largest number of requests in flight, counted from their intended send times."""
     due = requests.status != Status.UNSENT
     ended_ns = np.sort(requests.done_ns[due & (requests.status != Status.PENDING)])
     intended_ns = requests.intended_ns[due]
@@ -75,8 +78,10 @@ def most_in_flight(requests: Requests) -> int:
 
 
 def _drained_s(requests: Requests, until_ns: int) -> float:
-    """Return the seconds until the last request before that moment has ended; infinite if one has
-    not."""
+    """Return the seconds from `until_ns` until all requests intended before have ended.
+
+    The result is infinite if one of the requests never ended.
+    """
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):
         return np.inf
@@ -84,6 +89,6 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
 
 
 def _first(back: NDArray[np.bool_]) -> float:
-    """Return the index of the first true value, 0 for an empty array, infinite without a true
-    value."""
+    """Return the index of the first true value: infinite without a true value, 0 for an empty
+    array."""
     return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

@@ -1,9 +1,10 @@
 """Search for the largest load at which every tenant keeps its SLA (docs/explanation/search.md).
 
-The search moves along a load line r(s) = base + s x direction. It warms the server up, brackets the
-limit, bisects coarsely, estimates the limit from windows near it, certifies a rate in fresh
-windows, and finally loads each tenant alone. In between, saturation probes measure the speed of the
-busy server. The search is independent of Triton: it drives any `System`, real or simulated.
+The search moves along a load line r(s) = base + s x direction. First, the search warms the server
+up. Then the search brackets the limit, bisects coarsely, and estimates the limit from windows near
+it. Finally, the search certifies a rate in fresh windows, and loads each tenant alone. Between the
+phases of a search, saturation probes measure the speed of the busy server. The search is
+independent of Triton: it drives any `System`, real or simulated.
 """
 
 from __future__ import annotations
@@ -53,32 +54,36 @@ from perseus.peak.window_runner import WindowRunner
 from perseus.study.presets import SearchSettings
 from perseus.study.sla import Sla
 
-GROWTH = 1.5  # factor on the load while the limit is not bracketed
+GROWTH = 1.5  # factor between two loads of the bracketing phase
 BELOW_MODEL, MODEL_STEP = 0.92, 1.22
-"""Start of a search, as a share of the limit of a simulated queue with the observed service
-times, and factor of the next steps, to both sides of that limit."""
+"""Start of a search on a shared server, as a share of the limit of a simulated queue with the
+observed service times, and the factor of the next bracketing step."""
 MODEL_ERROR = 0.05
-"""Standard deviation of the logarithm of that simulated limit."""
-LEAP = 4.0  # steps down, if even a twentieth of the first load fails: requests are seldom so slow
+"""Standard deviation of the logarithm of the limit of the simulated queue."""
+LEAP = 4.0  # factor of a step down, if even a twentieth of the first load fails
 DRAWS = 200
-"""Number of kept draws of the posterior of a limit, for intervals of derived quantities."""
+"""Number of posterior draws of a limit that a result contains. The draws give intervals of derived
+quantities."""
 
 NARROW = 0.35
-"""Relative width of an interval of the limit below which the search stops adding windows around
-it."""
+"""Relative width of the interval of the limit below which the search stops adding windows near the
+limit."""
 
 AGREEING = 0.6
-"""Relative width of an interval up to which agreement with the simulated limit counts; a wider
-interval contains almost any value."""
+"""Largest relative width of an interval for a comparison with the simulated limit. A wider interval
+contains almost any value."""
 
 ROUNDS_PART = 0.3
-"""Largest error of the rounds, as a share of the required half-width of a sharing ratio."""
+"""Largest error of the rounds, as a share of the required half-width of the interval of a sharing
+ratio."""
 
-LOOKS_S = 1.0  # between two checks whether the server is warm
+LOOKS_S = 1.0  # time between two checks of the steady state during the warm-up
 SHORTEST_WARM_UP_S = 6.0
-"""Least length: in a shorter time, a drift of a few percent per second would not be visible."""
+"""Shortest warm-up in seconds. A shorter warm-up would not show a drift of a few percent per
+second."""
 LARGEST_CHANGE = 1.5
-"""Largest factor between the speeds of a busy server in the first and the last saturation probe."""
+"""Largest allowed factor between the speeds of a busy server in the first and the last saturation
+probe."""
 
 
 def find_peak(
@@ -93,10 +98,11 @@ def find_peak(
     rng: np.random.Generator,
     on_window: Callable[[Window, float], None] = lambda window, seconds_left: None,
 ) -> Peak:
-    """Search along `line` from load factor `start`; `slas` and `names` have one entry per tenant.
+    """Search for the peak along a load line, and return the result.
 
-    `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `on_window` is
-    called after each window with an estimate of the remaining seconds.
+    The search begins at load factor `start`. `slas` and `names` have one entry per tenant.
+    `unloaded_ms` contains, for each tenant, an array of latencies without load. The function calls
+    `on_window` after each window, with an estimate of the remaining seconds.
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas])
     model = LineModel(line, tuple(slas), system.arrivals, queue)
@@ -119,7 +125,7 @@ def find_peak(
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
     search.probe_saturation()
-    if search.speed_change > LARGEST_CHANGE:  # once more, to confirm
+    if search.speed_change > LARGEST_CHANGE:  # a second probe must confirm the change
         search.probe_saturation()
     search.alone(estimate * CERTIFY_AT[0] if certified is None else search.windows[certified].scale)
     return search.peak(estimate, posterior, certified)
@@ -127,7 +133,7 @@ def find_peak(
 
 @dataclass
 class _Search:
-    """The state of a search; one method per phase."""
+    """The state of a search, with one method per phase."""
 
     system: System
     model: LineModel
@@ -148,14 +154,15 @@ class _Search:
         self.tolerance = ON_IDLE_HOST
         self.host_stays_busy = False
 
-    # Phases, in their order
+    # Phases of the search, in their order
 
     def warm_up(self) -> str:
-        """Load the server until its latency is steady; return the reason if it never is, else an
-        empty text.
+        """Load the server until its latency is steady; return the reason if the latency never
+        becomes steady, else an empty text.
 
-        The load is a closed loop of all tenants with load. A second window follows if the first one
-        was not enough. Since the speed of hosts changes, only a lasting change ends the search.
+        The load is a closed loop of all tenants with load. If the latency is not steady after the
+        first window, a second window follows. Since the speed of a host changes, the search ends
+        only after a lasting change.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -169,8 +176,11 @@ class _Search:
         )
 
     def probe_saturation(self) -> None:
-        """Measure the saturated throughput of each tenant alone; with several tenants, in rounds
-        of each alone and all together."""
+        """Measure the saturation throughput of each tenant alone.
+
+        With several tenants, the search repeats rounds, in which it loads each tenant alone and all
+        tenants together.
+        """
         if len(self.loaded) > 1:
             looks = tuple(map(speed.combined, zip(*self._rounds_of_turns(), strict=True)))
         else:
@@ -181,7 +191,8 @@ class _Search:
         self.runner.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
-        """Run the preset's number of rounds, or fewer if the ratio is precise enough."""
+        """Run the preset's number of rounds, or fewer rounds if the sharing ratio is precise
+        enough."""
         seen = [self._round()]
         while len(seen) < self.settings.rounds:
             error = ratio_at_saturation(self.rounds).error
@@ -191,10 +202,10 @@ class _Search:
         return seen
 
     def _round(self) -> tuple[Speed, ...]:
-        """Run each tenant alone, and all tenants together in between."""
+        """Saturate the server with each tenant alone, and in between with all tenants together."""
         counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
         order: list[int | None] = [*self.loaded]
-        order.insert(len(order) // 2, None)  # all tenants together
+        order.insert(len(order) // 2, None)  # None stands for all tenants together
         if len(self.rounds) % 2:
             order.reverse()
         alone = [NO_SPEED] * len(self.slas)
@@ -210,7 +221,8 @@ class _Search:
         return tuple(alone)
 
     def _at_saturation(self, tenants: Sequence[int], counted_s: float) -> tuple[Speed, ...]:
-        """Return the throughput of these tenants with requests always in flight."""
+        """Return the throughput of the server while requests of these tenants are always in
+        flight."""
         in_flight = tuple(IN_FLIGHT if i in tenants else 0 for i in range(len(self.slas)))
         settle_s = counted_s / 5
         plan = WindowPlan(
@@ -224,20 +236,24 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """Return the start: with several tenants, just below the limit of a simulated queue with
-        the observed service times."""
+        """Move the start of a search on a shared server close to the limit of a simulated queue.
+
+        The simulated queue has the observed service times. The new start is just below the limit of
+        the simulated queue.
+        """
         scale = self.shared_model_scale
-        if scale > self.start / GROWTH**4:  # else it is useless: a tenant is held at its peak
+        # If background load nearly fills the server, the simulated limit is near 0 and useless.
+        if scale > self.start / GROWTH**4:
             self.start, self.growth = scale * BELOW_MODEL, MODEL_STEP
 
     @property
     def shared_model_scale(self) -> float:
-        """The simulated limit, if several tenants have load; else NaN."""
+        """Return the simulated limit if several tenants have load; NaN for a single tenant."""
         return self.model_limits.scale if len(self.loaded) > 1 else np.nan
 
     @property
     def model_limits(self) -> ModelLimits:
-        """The limits of a simulated server with the observed service times."""
+        """Return the limits of a simulated server with the observed service times."""
         works = []
         for sla, alone_ms, seen in zip(
             self.slas, self.unloaded_ms, zip(*self.speeds, strict=True), strict=True
@@ -249,7 +265,8 @@ class _Search:
         return model_limits(self.model, works, self.rounds)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
-        """Combine the limit from the windows with the simulated limit, weighted by their errors."""
+        """Return the mean of the limit from the windows and the simulated limit, weighted by their
+        errors."""
         scale = self.shared_model_scale
         if not (np.isfinite(scale) and len(posterior)):
             return near
@@ -259,11 +276,12 @@ class _Search:
 
     @property
     def speed_change(self) -> float:
-        """The factor between the first and the last saturation probe."""
+        """Return the factor between the speeds in the first and the last saturation probe."""
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self) -> tuple[float, float]:
-        """Return (highest passing load factor, lowest failing one); (0, _) if none passes."""
+        """Return the highest load factor that passes, and the lowest that fails; the first is 0 if
+        none passes."""
         low, high, scale, growth = 0.0, np.inf, self.start, self.growth
         while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
@@ -276,8 +294,8 @@ class _Search:
     def _may_pass(self, scale: float) -> bool:
         """Return whether bracketing continues at this load.
 
-        It goes far below its start only if windows have enough requests, and not with background
-        load.
+        Bracketing goes far below the start only if a window at the load contains enough requests.
+        With background load, bracketing never goes far below the start.
         """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
@@ -294,12 +312,14 @@ class _Search:
         return low, high
 
     def near_limit_windows(self, low: float, high: float) -> float:
-        """Return a load factor near the limit, after windows around it in random order.
+        """Measure windows near the limit, and return a load factor near the limit.
 
-        Each load is chosen from all windows so far, which corrects errors of the bisection. One
-        third of the usual number of windows is enough if the windows show the service time of each
-        request and the interval is narrow, or if the interval contains the simulated limit. If the
-        interval stays wide, there are up to MAX_NEAR_LIMIT_FACTOR times as many windows as usual.
+        The loads of the windows are spread around the limit, in random order. The search estimates
+        the limit again after each window, which corrects errors of the bisection. In two cases, one
+        third of the usual number of windows is enough: the interval is narrow and the windows show
+        the service time of each request, or the interval contains the simulated limit. If the
+        interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the usual number
+        of windows.
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows
@@ -318,12 +338,17 @@ class _Search:
         return scale
 
     def estimate(self, near: float) -> tuple[float, stats.Floats]:
-        """Return the limit from all windows near a load factor, with draws."""
+        """Return the limit from all windows near a load factor, and posterior draws of the
+        limit."""
         scales = self._limit(near, DRAWS).scales
         return float(scales[0]), scales[1:]
 
     def certify(self, scales: Sequence[float]) -> int | None:
-        """Return the last window of the first load factor at which all fresh windows pass."""
+        """Return the index of the last window at the first load factor at which all fresh windows
+        pass.
+
+        The result is None if no load factor passes.
+        """
         for scale in scales:
             fresh = range(self.settings.certify_windows)
             if all(self._measure(Phase.CERTIFY, scale).verdict is Verdict.PASS for _ in fresh):
@@ -333,7 +358,8 @@ class _Search:
         return None
 
     def alone(self, scale: float) -> None:
-        """Run each tenant alone at its rate of this load factor."""
+        """Run one window per tenant in which only this tenant has load, at its rate of the load
+        factor."""
         rates_rps = self.model.line.rates_rps(scale)
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
@@ -347,7 +373,7 @@ class _Search:
         failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
         if invalid := why_no_server_limit(self.on_the_line):
-            posterior = np.empty(0)  # only the limit of the client was found
+            posterior = np.empty(0)  # the windows show only a limit of the client
         is_bounded = len(posterior) > 0
         outcome, reason = invalid or self._outcome(estimate, certified, is_bounded=is_bounded)
         factors = np.exp(speed.wander(self.speeds) * self.rng.standard_normal(len(posterior)))
@@ -396,7 +422,7 @@ class _Search:
 
     @property
     def loaded(self) -> list[int]:
-        """Indices of the tenants with load on this line."""
+        """Return the indices of the tenants with load on this load line."""
         return np.flatnonzero(self.model.line.rates_rps(self.start)).tolist()
 
     @property
@@ -411,10 +437,10 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        """Return whether windows are left.
+        """Return whether the search may measure another load.
 
-        The count is that of different loads: repeated invalid windows must not end a search too
-        early, unless the host stays busy.
+        The search counts different loads, not windows: repeated invalid windows must not end the
+        search too early. If the host stays busy, the search ends.
         """
         return (
             not self.host_stays_busy
@@ -422,12 +448,12 @@ class _Search:
         )
 
     def _measure(self, phase: Phase, scale: float) -> Window:
-        """Measure a window; an invalid window is repeated.
+        """Measure a window at this load; repeat the window while it is invalid.
 
-        After two invalid attempts, the search accepts a larger load of other processes, and a
-        slower server, since under that load the server itself may be slow. If the load exceeds even
-        the larger tolerance, the search waits until the other processes end. If they never end, it
-        does not repeat windows any more.
+        After two invalid attempts, the search accepts more load of other processes, and a slower
+        server, since the other processes may slow the server down. If the load of other processes
+        exceeds even the larger tolerance, the search waits until the other processes end. If the
+        other processes never end, the search repeats no further windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):
@@ -440,13 +466,13 @@ class _Search:
         if window.host_is_busy and not self.host_stays_busy:
             self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.other_load)
             if not self.host_stays_busy:
-                self.speeds.clear()  # other processes slowed down these probes
+                self.speeds.clear()  # other processes slowed the server during these probes
                 self.probe_saturation()
                 window = self.runner.counted(phase, scale, rates_rps, last)
         return window
 
     def _closed_until_steady(self) -> tuple[Steadiness, ...]:
-        """Run a closed loop until latencies are steady or the time is over; one entry per
+        """Run a closed loop until the latency is steady or the time is over; return one entry per
         tenant."""
         longest_s = max(self.settings.warm_up_s, SHORTEST_WARM_UP_S)
         looks_s = np.append(np.arange(SHORTEST_WARM_UP_S, longest_s, LOOKS_S), longest_s)

@@ -1,7 +1,8 @@
-"""Limits of a simulated server that has the service times of a real one.
+"""Compute the limits of a simulated server that has the service times of the real server.
 
-The simulation converts throughputs at saturation, where tenants are compared within seconds
-(`peak.paired`), into limits that keep the SLAs.
+The simulation converts saturation throughputs into limits that keep the SLAs. The saturation
+throughputs of different tenants are comparable, since their windows lie within seconds
+(`peak.paired`).
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
-"""Precision of the compared limits: their ratio varies by about 0.3 %."""
+"""Precision of the simulated limits. With this precision, the ratio of two limits varies by about
+0.3 %."""
 
 LIKELY = 0.02
-"""Least probability of a discipline that is simulated."""
+"""Probability above which the module simulates a queueing discipline."""
 
 
 @dataclass(frozen=True)
 class TenantWork:
-    """Service times of a tenant alone (see `queue_limit.Work`)."""
+    """The SLA and the service times of a tenant alone (see `queue_limit.Work`)."""
 
     sla: Sla
     work_s: Floats
@@ -42,11 +44,12 @@ class TenantWork:
 def model_limits(
     model: LineModel, works: Sequence[TenantWork], rounds: Sequence[Round]
 ) -> ModelLimits:
-    """Return the limits, from the service times of each tenant and the throughput in the rounds.
+    """Return the limits of the simulated server, alone for each tenant and for the load line.
 
-    All service times are multiplied by one factor, so that the simulated throughput at saturation
-    equals the measured throughput of the tenants together. NaN if the service times of a tenant
-    with load are unknown.
+    The simulation uses the service times of each tenant, multiplied by one common factor. With this
+    factor, the simulated saturation throughput of all tenants together equals the measured
+    throughput in the rounds. The limits are NaN if the service times of a tenant with load are
+    unknown.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()
@@ -97,7 +100,8 @@ def _limit(
     discipline: Discipline,
     slower: float = 1.0,
 ) -> float:
-    """Return the limit with these tenants, up to full utilisation."""
+    """Return the limit of a server with these tenants. The search for the limit ends at full
+    utilisation."""
     means_s = np.array([each.work_s.mean() for each in works])
 
     def utilisation(scale: float) -> float:

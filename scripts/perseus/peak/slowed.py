@@ -1,8 +1,9 @@
 """Detect a temporary slowdown of a busy server from its response times.
 
-Perseus can measure the load of other processes on the server's cores, but not the load of a
-neighbour on the same machine or of a hypervisor. The latter is visible if requests wait and
-responses come more slowly than in the saturation probes (docs/explanation/search.md).
+Perseus can measure the load of other processes on the server's cores. Perseus cannot measure the
+load of a hypervisor or of another virtual machine on the same hardware. A slowdown by this hidden
+load is visible if requests wait, and responses come more slowly than in the saturation probes
+(docs/explanation/search.md).
 """
 
 from __future__ import annotations
@@ -18,22 +19,25 @@ from perseus.peak.system import Observation
 from perseus.traffic.requests import Status
 
 SHORTEST_S, REQUESTS = 0.2, 30
-"""Least length of a slowdown: seconds, and consecutive requests."""
+"""Least length of a slowdown, in seconds and in consecutive requests."""
 
 SURE = 5.0
-"""Number of standard errors of a significant slowdown: a search tests hundreds of intervals, and
-service times are seldom normally distributed."""
+"""Least number of standard errors by which a significant slowdown differs from the usual speed. The
+required number of standard errors is large, since a search tests hundreds of intervals and service
+times are seldom normally distributed."""
 
 PAUSE = 0.25
-"""Share of an interval without responses above which the server pauses by itself, which is no
-slowdown by the host."""
+"""Longest time without responses, as a share of the tested interval. A longer pause is a pause of
+the server itself, and no slowdown by the host."""
 
 
 @dataclass(frozen=True)
 class UsualSpeed:
-    """Usual speed of the busy server: per tenant, mean and variance of the times between
-    responses to it alone (NaN without load), and the work done per second for all tenants
-    together."""
+    """The usual speed of the busy server.
+
+    For each tenant, the class contains the mean and the variance of the times between responses to
+    this tenant alone, NaN without load. `together` is the usual work per second with all tenants.
+    """
 
     gaps_s: tuple[float, ...]
     variances_s2: tuple[float, ...]
@@ -41,8 +45,11 @@ class UsualSpeed:
 
     @classmethod
     def of(cls, looks: Sequence[Sequence[Speed]], warm_up: Observation) -> UsualSpeed:
-        """Return the usual speed, from the fastest probe of each tenant and the second half of a
-        closed loop of all tenants."""
+        """Compute the usual speed from the fastest probe of each tenant and the second half of the
+        warm-up.
+
+        The warm-up is a closed loop of all tenants.
+        """
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(
             tuple(1 / each.rate_rps for each in fastest),
@@ -58,7 +65,8 @@ def _rate_rps(look: Speed) -> float:
 
 
 def slowed(seen: Observation, usual: UsualSpeed) -> float:
-    """Return the factor of a temporary slowdown; 1 if none is significant."""
+    """Return the factor of the largest temporary slowdown in a window; 1 if no slowdown is
+    significant."""
     answers = _Answers.of(seen, usual)
     if not len(answers.gaps_s):
         return 1.0
@@ -76,8 +84,11 @@ def slowed(seen: Observation, usual: UsualSpeed) -> float:
 
 @dataclass(frozen=True)
 class _Answers:
-    """Responses of all tenants in order, with mean and variance of their usual service times,
-    and the send times. Times count from the start of the window."""
+    """The responses and the send times of all tenants in a window, in order.
+
+    Each response has the mean and the variance of the usual service time of its tenant. Times are
+    in seconds since the start of the window.
+    """
 
     sent_s: Floats
     done_s: Floats
@@ -102,15 +113,18 @@ class _Answers:
         )
 
     def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
-        """Usual work done per second, with its standard error."""
+        """Return the usual service time of the responses per second of the interval, with its
+        standard error."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
-        cut_off_s2 = gaps_s.max(initial=0.0) ** 2  # of the responses at both ends
+        # The interval may contain only parts of the first and the last service time.
+        cut_off_s2 = gaps_s.max(initial=0.0) ** 2
         error_s = np.sqrt(self.variances_s2[first:last].sum() + cut_off_s2)
         return float(gaps_s.sum()) / while_s, float(error_s) / while_s
 
     def keep_coming(self, begin_s: float, while_s: float) -> bool:
-        """Whether requests waited all the time, and the server did not pause."""
+        """Return whether requests waited during the whole interval, and the server did not
+        pause."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         times_s = np.array([begin_s, *self.done_s[first:last], begin_s + while_s])
         sent = np.searchsorted(self.sent_s, times_s[:-1], side="right")

@@ -1,7 +1,8 @@
-"""Saturation probes: the speed of a busy server in a closed loop (docs/explanation/search.md).
+"""Measure the speed of a busy server in saturation probes (docs/explanation/search.md).
 
-A server is busy if requests wait, and only a busy server works as it does near its limit. Without
-load its caches cool down, which changes its latencies.
+A saturation probe is a short closed loop with waiting requests. Only a server with waiting requests
+works as it does near its limit. Without load, the caches of the processor lose the data of the
+server, which changes the latencies.
 """
 
 from __future__ import annotations
@@ -16,32 +17,37 @@ from perseus.peak.stats import Floats
 from perseus.traffic.requests import Requests
 
 IN_FLIGHT = 4
-"""Number of a tenant's requests in flight."""
+"""Number of requests of a tenant in flight."""
 
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
-"""Length of a probe: seconds, or number of consecutive requests."""
+"""Shortest and longest time of a probe in seconds, and the number of consecutive requests that a
+probe contains within these bounds."""
 
 ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
-"""Length of a window of a round: seconds, or number of consecutive requests."""
+"""Shortest and longest time of one window of a round in seconds, and the number of consecutive
+requests that the window contains within these bounds."""
 
 SURE = 4.0
-"""Number of standard errors of a significant difference between two speeds. The errors come from
-few batches, and for a fast model with exponential service times they are still smaller than a
-relevant change."""
+"""Least number of standard errors by which two speeds differ significantly. The standard errors
+come from few batches, so the required number is large. For a fast model with exponential service
+times, the required difference is still smaller than a relevant change."""
 
 MEDIAN = float(np.sqrt(np.pi / 2))
-"""Standard error of the median of normal values relative to that of the mean."""
+"""Standard error of the median of normally distributed values, relative to the standard error of
+their mean."""
 
 
 PARTS = 100
-"""Number of parts of the times between responses, in order; the mean of each part is kept."""
+"""Largest number of service times in a result. The times between responses are sorted and divided
+into this number of parts, and the result contains the mean of each part."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Responses per second of a busy server, and the standard error of their logarithm.
+    """The responses per second of a busy server, and the standard error of the logarithm of this
+    rate.
 
-    `gaps_s`, shape (n,), are the times between the responses.
+    `gaps_s`, shape (n,), contains the times between the responses.
     """
 
     rate_rps: float
@@ -50,14 +56,15 @@ class Speed:
 
 
 NO_SPEED = Speed(np.nan, np.nan)
-"""The speed of a tenant without load."""
+"""Speed of a tenant without load."""
 
 
 def speed(requests: Requests, from_ns: int) -> Speed:
-    """Return the speed in a closed loop after `from_ns`; NaN for fewer than two responses.
+    """Return the speed of a server in a closed loop after `from_ns`; NaN for fewer than two
+    responses.
 
-    It is the median of batches of responses, so that a burst of other load on the host hardly
-    counts.
+    The speed is the median over batches of responses. A short burst of load of other processes
+    hardly changes a median.
     """
     done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
     gaps_s = np.diff(done_s)
@@ -70,12 +77,12 @@ def speed(requests: Requests, from_ns: int) -> Speed:
 
 
 def mean_rps(seen: Speed) -> float:
-    """Return the mean throughput of a window; NaN without responses."""
+    """Return the mean throughput of a window in responses per second; NaN without responses."""
     return float(1 / seen.gaps_s.mean()) if len(seen.gaps_s) else np.nan
 
 
 def combined(seen: Sequence[Speed]) -> Speed:
-    """Return the median speed of several windows; NaN if none has one."""
+    """Return the median speed of several windows; NaN if no window has a speed."""
     known = [each for each in seen if np.isfinite(each.rate_rps)]
     if not known:
         return NO_SPEED
@@ -86,10 +93,10 @@ def combined(seen: Sequence[Speed]) -> Speed:
 
 
 def work_s(seen: Sequence[Speed]) -> Floats:
-    """Return service times: the times between the responses of a busy server, from all probes.
+    """Return the service times of a tenant: the times between the responses of a busy server.
 
-    The times are sorted and divided into up to 100 parts; the result has the mean of each part,
-    shape (up to 100,).
+    The function sorts the times of all probes, and divides them into up to 100 parts. The result
+    contains the mean of each part, shape (up to 100,).
     """
     gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
     parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)
@@ -97,22 +104,24 @@ def work_s(seen: Sequence[Speed]) -> Floats:
 
 
 def duration_s(unloaded_ms: Floats) -> float:
-    """Return the length of a probe, from latencies without load."""
+    """Return the length of a saturation probe in seconds, from latencies without load."""
     alone_s = float(np.median(unloaded_ms)) / 1000
     return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
 
 
 def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
-    """Return the length of each window of a round, for all tenants: set by the slowest one."""
+    """Return the length in seconds of each window of a round. The slowest tenant determines the
+    length."""
     slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
     return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, ROUND_LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """Return the largest significant factor, at least 1, between the speeds of a tenant; NaN for
-    idle tenants.
+    """Return the largest significant factor between the first and the last speed of a tenant, at
+    least 1.
 
-    A slow model gives few responses, so the sampling error alone may cause a difference.
+    Tenants without load do not count. A slow model gives few responses, so a difference may be a
+    sampling error.
     """
     found = [1.0]
     for a, b in zip(first, last, strict=True):
@@ -123,10 +132,11 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Return the standard deviation of the logarithm of a speed over time, without measurement
+    """Return the standard deviation of the logarithm of a speed over time, without the measurement
     error.
 
-    `seen` has one entry per tenant for each time. The variance is the mean over the tenants.
+    `seen` contains the speeds of all tenants at each time. The variance is the mean over the
+    tenants.
     """
     variances = []
     for of_tenant in zip(*seen, strict=True):

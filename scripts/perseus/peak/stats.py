@@ -1,8 +1,8 @@
-"""Statistics of autocorrelated latencies: order statistics, batch means, trends, bootstraps.
+"""Compute statistics of correlated latencies: percentiles, intervals, dispersion and trends.
 
 Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow.
-Batches are nearly independent, single requests are not (docs/explanation/verdict.md). scipy.stats
-is imported only where necessary: its import takes longer than most jobs run.
+Batches of requests are nearly independent (docs/explanation/verdict.md). Functions import
+scipy.stats only if they need it, since the import takes longer than most jobs run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """A two-sided interval [low, high] around `value`."""
+    """A value with a two-sided interval [low, high]."""
 
     value: float
     low: float
@@ -28,46 +28,48 @@ class Interval:
 
     @property
     def log_deviation(self) -> float:
-        """The standard deviation of log(value) in the normal approximation; infinite with an open
-        end."""
+        """Return the standard deviation of log(value) that a normal distribution with this interval
+        has; infinite if the lower end is not positive."""
         if self.low <= 0:
             return np.inf
         return float(np.log(self.high / self.low) / (2 * NORMAL_ENDS))
 
 
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
-"""The interval of an unknown value."""
+"""Interval of an unknown value."""
 
 CONFIDENCE = 0.95
-"""Confidence of intervals, unless stated otherwise."""
+"""Default confidence of intervals."""
 
 TAIL = (1 - CONFIDENCE) / 2
-"""Probability beyond each end."""
+"""Probability of a value beyond one end of an interval with the default confidence."""
 
 NORMAL_ENDS = float(special.ndtri(1 - TAIL))
-"""Distance of the ends of a normal interval from its middle, in standard deviations."""
+"""Distance of the ends of a 95 % interval of a normal distribution from the mean, in standard
+deviations."""
 
 
 def percentile(values: ArrayLike, percent: float) -> float:
     """Return the smallest observed value with at least `percent` % of the values at or below it.
 
-    It is an order statistic, never an interpolation. Infinite values (requests without a response)
-    count. NaN without values.
+    The result is an order statistic, never an interpolation. Infinite values (requests without a
+    response) count. The result is NaN without values.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:
         return float("nan")
-    # The rounding keeps 0.95 * 100 = 95.00000000000001 from becoming 96.
+    # Without rounding, 0.95 * 100 = 95.00000000000001 would become rank 96.
     rank = int(np.ceil(round(percent / 100 * ordered.size, 9)))
     return float(ordered[max(rank, 1) - 1])
 
 
 def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
-    """Return a percentile of latencies in the order of their requests, with its 95 % interval.
+    """Return a percentile of latencies, given in the order of their requests, with its 95 %
+    interval.
 
-    The interval is that of order statistics (binomial ranks), for the number of independent
-    requests. This number follows from the clusters of the requests above the percentile
-    (`dispersion`). The upper end is infinite if there are too few requests to bound the percentile.
+    The ends of the interval are order statistics with binomial ranks, for the number of independent
+    requests. The number of independent requests follows from the clusters of requests above the
+    percentile (`dispersion`). The upper end is infinite if too few requests bound the percentile.
     """
     from scipy import stats
 
@@ -84,10 +86,11 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
 
 @cache
 def fewest_requests(allowed: float) -> int:
-    """Return the least number of requests for a verdict: one late request must be allowed.
+    """Return the least number of requests for a verdict, so that one late request is allowed.
 
-    It is the smallest n for which, at an exceedance of `allowed`, at most one request is late with
-    a probability of 1 %: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
+    The result is the smallest n for which at most one of n requests is late with a probability of
+    at most 1 %, if the exceedance is `allowed`: 130 for p95, 662 for p99
+    (docs/explanation/verdict.md).
     """
     from scipy import stats
 
@@ -98,17 +101,18 @@ def fewest_requests(allowed: float) -> int:
 
 
 def batches(values: NDArray, count: int) -> list[NDArray]:
-    """Split into `count` consecutive batches of nearly equal size (fewer for few values)."""
+    """Split values into `count` consecutive batches of nearly equal size, or into single values if
+    there are fewer values."""
     return np.array_split(values, min(count, len(values))) if len(values) else []
 
 
 @dataclass(frozen=True)
 class Exceedances:
-    """Late requests of one tenant in one window, and how they cluster.
+    """The late requests of one tenant in one window, and how strongly late requests cluster.
 
-    `episode_squares` is the sum of the squared sizes of clusters: series of late requests between
-    which the latency never recovered. `correlation` is the integrated autocorrelation time, in
-    requests, of the part of the latencies above QUIET x the SLA.
+    A cluster is a series of late requests between which the latency never recovered.
+    `episode_squares` is the sum of the squared sizes of all clusters. `correlation` is the
+    integrated autocorrelation time, in requests, of latencies clipped below at QUIET times the SLA.
     """
 
     requests: int
@@ -120,19 +124,22 @@ class Exceedances:
 def late_and_recovered(
     latency_ms: Floats, limit_ms: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which latencies exceed the limit, and which are recovered: below half of the limit.
+    """Return two arrays: whether each latency exceeds the limit, and whether each latency has
+    recovered.
 
-    If the median is higher than that, below the median: such a server needs most of the limit for
-    the service alone.
+    A latency has recovered below half of the limit. If the median latency is higher than half of
+    the limit, a latency has recovered below the median, since the service alone then needs most of
+    the limit.
     """
     recovered_ms = min(limit_ms, max(limit_ms / 2, percentile(latency_ms, 50)))
     return latency_ms > limit_ms, latency_ms <= recovered_ms
 
 
 def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
-    """Count the latencies above `limit_ms`, in the order of their requests.
+    """Count the latencies above `limit_ms` and their clusters; latencies are in the order of the
+    requests.
 
-    A cluster lasts until a latency has recovered (see `late_and_recovered`).
+    A cluster ends when a latency has recovered (see `late_and_recovered`).
     """
     if len(latency_ms) == 0:
         return Exceedances(0, 0, 0.0, 1.0)
@@ -143,13 +150,14 @@ def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
 
 
 def correlation_time(values: Floats) -> float:
-    """Return the integrated autocorrelation time: the number of neighbours per independent value,
-    at least 1.
+    """Return the integrated autocorrelation time: the number of values per independent value, at
+    least 1.
 
-    It is the sum of autocorrelations over the first M lags, with M the smallest that is at least
-    five times the result (Sokal, Monte Carlo Methods in Statistical Mechanics, 1997, section 3).
+    The result is the sum of autocorrelations over the first M lags, where M is the smallest number
+    of lags that is at least five times the result (Sokal, Monte Carlo Methods in Statistical
+    Mechanics, 1997, section 3).
     """
-    if np.ptp(values) == 0:  # due to rounding, the mean of equal values may differ from them
+    if np.ptp(values) == 0:  # by rounding, the mean of equal values may differ from the values
         return 1.0
     n, centred = len(values), values - np.mean(values)
     spectrum = np.fft.rfft(centred, 2 * n)
@@ -160,14 +168,15 @@ def correlation_time(values: Floats) -> float:
 
 
 def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
-    """Return the variance of the count of late requests over that of independent requests, pooled
-    over windows; at least 1.
+    """Return the dispersion of the count of late requests, pooled over windows; at least 1.
 
-    Late requests come in clusters, and the clusters are independent: the count is about a compound
-    Poisson variable, and its dispersion is the size-weighted mean size of a cluster (the
-    declustering of extreme-value theory: Ferro and Segers, JRSS B 65, 2003). If windows have few or
-    no late requests, the correlation of latencies replaces it; in simulated queues near their limit
-    the two agree within a factor of 1.5. The correlation counts like PRIOR_EPISODES clusters.
+    The dispersion is the variance of the count divided by the variance for independent requests.
+    Late requests come in independent clusters, so the count is nearly a compound Poisson variable.
+    The dispersion of a compound Poisson variable is the size-weighted mean size of a cluster
+    (declustering in extreme-value theory: Ferro and Segers, JRSS B 65, 2003). If windows contain
+    few or no late requests, the correlation of the latencies replaces the mean cluster size. In
+    simulated queues near their limit, the correlation and the mean cluster size agree within a
+    factor of 1.5. The correlation has the weight of PRIOR_EPISODES clusters.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))
@@ -183,35 +192,36 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """Return weights in (0, 1] of windows at `scales`, shape (k,), as evidence on clusters at
-    `scale`."""
+    """Return weights in (0, 1] of the windows at load factors `scales`, shape (k,), for an estimate
+    of clusters at load factor `scale`."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 
 SIMILAR = 0.08
-"""Relative difference of loads at which clusters are similar."""
+"""Relative difference of loads up to which late requests cluster similarly."""
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
-"""Prior of `dispersion`, in correlation times, which short windows underestimate."""
+"""Prior dispersion as a multiple of the correlation time of the latencies. The factor exceeds 1,
+since short windows underestimate the correlation time."""
 
 
 QUIET = 0.25
-"""Share of a limit below which latencies are no evidence of its clusters."""
+"""Share of the SLA below which a latency says nothing about clusters of late requests."""
 
 BATCHES = 10
-"""Number of batches of a window, for the batch-means interval of its exceedance."""
+"""Number of batches of a window for the batch-means interval of its exceedance."""
 
 
 def exceedance(
     latency_ms: Floats, limit_ms: float, confidence: float, dispersion: float
 ) -> Interval:
-    """Return the exceedance, with a two-sided interval at `confidence`.
+    """Return the share of latencies above `limit_ms`, with a two-sided interval at `confidence`.
 
-    On each side, the interval is the wider of two: the batch-means t interval (Law, Simulation
-    Modeling and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson interval of n /
-    `dispersion` independent requests. The latter is still valid if batches are shorter than a
-    cluster, or if every batch has the same share (for example none).
+    On each side, the interval extends to the wider of two intervals: the batch-means t interval
+    (Law, Simulation Modeling and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson
+    interval for n / `dispersion` independent requests. The Clopper-Pearson interval is valid even
+    if batches are shorter than a cluster, or if all batches have the same share, for example 0.
     """
     late = latency_ms > limit_ms
     n, hits = len(late), int(np.sum(late))
@@ -229,8 +239,10 @@ def exceedance(
 
 
 def mean_interval(values: ArrayLike) -> Interval:
-    """Return the mean of independent values with its 95 % interval (Student's); the ends are NaN
-    for fewer than two values."""
+    """Return the mean of independent values with its 95 % Student's t interval.
+
+    The ends of the interval are NaN for fewer than two values.
+    """
     found = np.asarray(values, float)
     if len(found) < 2:
         return Interval(float(np.mean(found)) if len(found) else np.nan, np.nan, np.nan)
@@ -240,7 +252,7 @@ def mean_interval(values: ArrayLike) -> Interval:
 
 
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
-    """Return the Theil-Sen slope of `values` over `times`, and whether its two-sided interval is
+    """Return the Theil-Sen slope of `values` over `times`, and whether its two-sided interval lies
     above 0."""
     from scipy import stats
 

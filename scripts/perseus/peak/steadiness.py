@@ -11,34 +11,36 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""Largest relative change of a steady latency: the speed of hosts varies by as much."""
+"""Largest relative change of the latency in a steady state, since the speed of hosts varies by this
+much."""
 
 ALIKE = 0.25
 BATCHES = 10
 GROUP = 5  # MSER-5 uses means of five values
 SURE = 3.0  # standard errors
 TREND_CONFIDENCE = 0.998
-FEWEST = 60  # least responses of a tenant for a decision whether it is warm
+FEWEST = 60  # least number of responses of a tenant for a decision on its steady state
 
 
 @dataclass(frozen=True)
 class LowerQuartile:
     """The lower quartile of latencies, with its standard error from batches.
 
-    In a closed loop, it is a few times the service time.
+    In a closed loop, the lower quartile is a few times the service time.
     """
 
     value_ms: float
     error_ms: float
 
     def differs(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Whether they differ by more than this fraction, significantly."""
+        """Return whether two quartiles differ significantly, by more than the relative
+        tolerance."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms > tolerance * self.value_ms and change_ms > SURE * error_ms)
 
     def is_like(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Whether they differ by less than this fraction, with certainty."""
+        """Return whether two quartiles certainly differ by less than the relative tolerance."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms + 2 * error_ms <= tolerance * self.value_ms)
@@ -46,10 +48,11 @@ class LowerQuartile:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """Lower quartiles of the two halves of a window without its transient.
+    """The lower quartiles of latency in both halves of a window, after the transient.
 
-    `trend` says whether there is a significant trend over the window. It detects a drift more
-    reliably than the halves, whose scatter grows with the change.
+    `trend` says whether the latency has a significant trend over the window. A trend detects a
+    drift more reliably than a comparison of the halves, since a drift also increases the scatter
+    within each half.
     """
 
     first: LowerQuartile
@@ -58,28 +61,30 @@ class Steadiness:
 
     @property
     def steady(self) -> bool:
-        """Whether there is no sign of a change."""
+        """Return whether the latency shows no sign of a change."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Return whether latency changed by this factor in this window and the one before."""
+        """Return whether the latency changed by more than this factor during this window and the
+        window before."""
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor
 
     @property
     def surely_steady(self) -> bool:
-        """Whether the halves are certainly alike, so that waiting longer is useless."""
+        """Return whether both halves certainly have similar latencies, so that the warm-up can
+        end."""
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
 NONE = LowerQuartile(0.0, 0.0)
 IDLE = Steadiness(NONE, NONE, trend=False)
-"""The steadiness of a tenant without load, or with too few responses."""
+"""Steadiness of a tenant without load, or with too few responses."""
 
 
 def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
-    """The steadiness of each tenant; a tenant with too few responses counts as steady."""
+    """Return the steadiness of each tenant. A tenant with too few responses counts as steady."""
     found = []
     for requests in seen.requests:
         latency_ms = requests.latency_ms(seen.now_ns)[requests.answered]
@@ -88,10 +93,10 @@ def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:
-    """Return the steadiness of latencies, in the order of their requests.
+    """Return the steadiness of latencies, given in the order of their requests.
 
-    The transient is left out, but never more than the first half: a later change is not a
-    transient.
+    The function leaves out the transient, but at most the first half of the latencies: a later
+    change is not a transient.
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
@@ -99,7 +104,7 @@ def steadiness(latency_ms: Floats) -> Steadiness:
 
 
 def _trend(latency_ms: Floats) -> bool:
-    """Whether the lower quartiles of batches rise or fall, significantly and beyond the
+    """Return whether the lower quartiles of batches rise or fall significantly, beyond the
     tolerance."""
     quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, 2 * BATCHES)]
     times = np.linspace(0, 1, len(quartiles))
@@ -117,11 +122,11 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 
 
 def transient(values: Floats) -> int:
-    """Return the number of values in the transient, by MSER-5.
+    """Return the number of values in the transient, by the method MSER-5.
 
-    The truncation minimises the standard error of the mean of the rest (White, Simulation 69(6),
-    1997), on means of five consecutive values. At most three quarters of them are tried, since the
-    last few are too few for a standard error.
+    MSER-5 chooses the truncation that minimises the standard error of the mean of the rest (White,
+    Simulation 69(6), 1997), on means of five consecutive values. The function tries truncations up
+    to three quarters of the means, since too few remaining means give no standard error.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
     n = len(groups)

@@ -1,4 +1,4 @@
-"""The interface that a search drives: a real or simulated system under load."""
+"""Define the interface between a search and a server under load, real or simulated."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from perseus.traffic.requests import Requests
 
 @dataclass(frozen=True)
 class Observation:
-    """A window as observed `elapsed_s` after its start: per tenant, all requests with an earlier
-    intended send time.
+    """The observation of a window until `elapsed_s` after its start.
 
-    `client_cpu` is the CPU time of each tenant's client divided by the wall time. `other_cpu_share`
-    is the share of the server's cores that other processes used (None: unknown), `other_process`
-    names the busiest of them, and `other_gpu_share` is the share of the time in which its GPU
-    worked for others (None: unknown, or no GPU). `queue_ms` has, per tenant, readings of the
-    server's own queue time: (seconds since the start, mean queue time in ms of the requests since
-    the previous reading), shape (k, 2); no rows if the server does not report it.
+    For each tenant, `requests` contains all requests with an intended send time before the end of
+    the observation. `client_cpu` is the CPU time of each tenant's client divided by the wall time.
+    `other_cpu_share` is the share of the server's cores that other processes used, None if unknown.
+    `other_process` names the other process that used most CPU time. `other_gpu_share` is the share
+    of the time in which the server's GPU worked for other processes, None if unknown or without a
+    GPU. `queue_ms` contains, for each tenant, readings of the server's queue time, shape (k, 2). A
+    reading consists of the seconds since the start of the window and the mean queue time in ms of
+    the requests since the previous reading. Without readings, the array has no rows.
     """
 
     start_ns: int
@@ -55,7 +56,8 @@ class System(Protocol):
     def arrivals(self) -> Arrivals: ...
 
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> AbstractContextManager[Load]:
-        """Start a window of open-loop arrivals, a rate per tenant; leaving the context ends it."""
+        """Start a window of open-loop arrivals with one rate per tenant; leaving the context ends
+        the window."""
 
     def offer_closed(
         self, in_flight: Sequence[int], duration_s: float
@@ -63,5 +65,9 @@ class System(Protocol):
         """Start a window with a fixed number of requests of each tenant in flight."""
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Wait until other processes use at most this share of the server's cores and GPUs;
-        False if they still do after PATIENCE_S over all calls."""
+        """Return whether other processes use at most a share `other_load` of the server's cores and
+        GPUs.
+
+        The function waits for other processes to end, for at most PATIENCE_S in total over all
+        calls.
+        """

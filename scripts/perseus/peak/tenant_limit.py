@@ -1,11 +1,12 @@
-"""The limit of one tenant, estimated from the windows near it (docs/explanation/estimate.md).
+"""Estimate the limit of one tenant from the windows near the limit (docs/explanation/estimate.md).
 
-The sampling error of a window comes mostly from its arrivals, which are known. Therefore a virtual
-queue, a single first-come first-served server, simulates the same arrivals. Its late requests are a
-control variate (Law, Simulation Modeling and Analysis, 5th ed., section 11.4): if there are more of
-them than in the long run, there are probably too many real ones as well. The windows also show how
-well the virtual queue explains the real server. If it explains it badly, the interval is wider, but
-not wrong.
+The sampling error of a window comes mostly from its random arrivals, which are known. Therefore a
+virtual queue, a single first-come first-served server, simulates the same arrivals. The number of
+late requests in the virtual queue is a control variate (Law, Simulation Modeling and Analysis, 5th
+ed., section 11.4). If the virtual queue has more late requests in the window than in the long run,
+the real server probably has more late requests, too. The windows also show how well the virtual
+queue explains the real server. If the virtual queue explains the server badly, the interval is
+wider, but not wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
 
 LONG_RUN = 100_000
-"""Number of requests of a run of the virtual queue that represents its steady state."""
+"""Number of requests in a run of the virtual queue that represents the steady state."""
 
 SETTLES = 0.3
 """Share of late requests above which a queue does not reach its steady state within a window."""
@@ -32,9 +33,10 @@ SETTLES = 0.3
 
 @dataclass(frozen=True)
 class Draws:
-    """Levels in (0, 1) of the posterior draws, and their random stream.
+    """The random stream of posterior draws, and the cumulative probabilities of the draws, in (0,
+    1).
 
-    All tenants of a line are drawn at the same levels, since their errors have common causes. The
+    All tenants of a line use the same probabilities, since their errors have common causes. The
     minimum of independent draws would be too low.
     """
 
@@ -52,9 +54,9 @@ class Draws:
 
 @dataclass(frozen=True)
 class Limit:
-    """The posterior median of a limit, and draws, as load factors; shape (1 + draws,).
+    """The posterior median of a limit, and posterior draws, as load factors; shape (1 + draws,).
 
-    `observed` says that the service times were inferred from the windows.
+    `observed` says whether the service times were inferred from the windows.
     """
 
     scales: Floats
@@ -62,14 +64,15 @@ class Limit:
 
     @property
     def width(self) -> float:
-        """Relative width of the 95 % interval; infinite without draws."""
+        """Return the relative width of the 95 % interval; infinite without draws."""
         if len(self.scales) == 1:
             return np.inf
         low, high = self._interval
         return float((high - low) / self.scales[0])
 
     def agrees_with(self, scale: float, widest: float) -> bool:
-        """Whether the 95 % interval contains a load factor, and is no wider than this."""
+        """Return whether the 95 % interval contains a load factor, and is no wider than
+        `widest`."""
         if self.width > widest:
             return False
         low, high = self._interval
@@ -82,9 +85,10 @@ class Limit:
 
 
 def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], draws: Draws) -> Limit:
-    """Return the load factor at which the tenant's exceedance equals that of its SLA.
+    """Return the load factor at which the tenant's exceedance reaches the value that the SLA
+    allows.
 
-    Without draws, only the median is computed, and less precisely.
+    Without draws, the function computes only the median, and less precisely.
     """
     replay = QueueReplay.of(model, tenant, windows)
     requests = LONG_RUN if draws.count else LONG_RUN // 8
@@ -92,7 +96,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     counts = _without_sampling_error(replay, curve)
     spread = replay.trust.slope_spread
     near = Posterior.of(counts, curve, spread)
-    # Uncertainty makes the interval wider; the estimate stays near the offered loads.
+    # The wider range affects only the interval. The estimate stays near the offered loads.
     drawn = Posterior.of(counts, curve, spread, BEYOND) if draws.count and near.is_open else near
     limits = np.exp([*near.at([0.5]), *drawn.at(draws.levels.tolist())])
     if replay.queue.observed:
@@ -104,7 +108,8 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
     """Return the late requests of each window, corrected for the sampling error of its arrivals.
 
-    The weights grow as the variance shrinks that the virtual queue does not explain.
+    The better the virtual queue explains the late requests of the real server, the larger are the
+    weights of the windows.
     """
     windows = replay.windows
     products, surplus, settles = [], [], []
@@ -116,11 +121,9 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
         products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))
         surplus.append(late.sum() - len(late) * curve.share(seen.scale))
         settles.append(curve.share(seen.scale) <= SETTLES)
-    # Windows at similar loads have similar clusters: (k, 4) sums over those.
+    # Windows at similar loads have similar clusters, so sum over these windows; shape (k, 4).
     yy, xy, xx, episodes = (replay.similar @ np.array(products, float)).T
-    if (
-        replay.queue.observed
-    ):  # with observed service times, the same requests are late in both queues
+    if replay.queue.observed:  # the same requests are late in the real and the virtual queue
         slope = np.ones(len(windows))
     else:
         slope = np.clip(xy / np.maximum(xx, 1), 0, 1) * settles
@@ -138,7 +141,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
 
 
 def _freedom(windows: Sequence[Evidence]) -> float:
-    """Return the number of observed clusters of late requests, plus those of the prior."""
+    """Return the number of observed clusters of late requests, plus the number of prior
+    clusters."""
     return PRIOR_EPISODES + sum(
         seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

@@ -1,8 +1,9 @@
-"""The verdict on one window of load (docs/explanation/verdict.md).
+"""Compute the verdict on one window of load (docs/explanation/verdict.md).
 
-Each tenant of a window gets a verdict: INVALID if the client did not offer the planned load, FAIL
-if the SLA is violated or the server does not keep up, PASS if the SLA holds with the stated
-confidence, else UNDECIDED.
+Each tenant of a window gets a verdict. INVALID means that the client did not offer the planned
+load. FAIL means that the window violates the SLA, or that the server does not keep up with the
+load. PASS means that the SLA holds with the stated confidence. UNDECIDED means that no other
+verdict applies.
 """
 
 from __future__ import annotations
@@ -20,36 +21,38 @@ from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
 CLIENT_CPU = 0.8
-"""Share of its core above which a client may be the limit."""
+"""Largest share of its core that a client may use. A client that uses a larger share of its core
+may limit the throughput."""
 
 HELD_UP_CPU = 0.1
-"""Share of its core below which a late client was kept from running by the host: at so little
-work, requests hardly ever wait for each other in the client."""
+"""Share of its core below which the host, not the client itself, delays a late client. A client
+that uses so little of its core hardly ever delays requests by itself."""
 
 BUSY_CPU = 0.4
-"""Share of its core above which a client's own work may delay sends by a large part of an SLA.
-The client is then the limit, even if latencies are within the SLA."""
+"""Share of its core above which the work of a client may delay sends by a large part of an SLA. A
+window with a client above this share is invalid, even if the latencies keep the SLA."""
 
 SENT, ANSWERED = 0.995, 0.99
-"""Least share of requests that the client must send, and that the server must answer: few lost
-requests would never show in the percentile."""
+"""Least share of requests that the client must send, and that the server must answer. A few lost
+requests hardly change a percentile, so the share needs its own rule."""
 
 NO_SLA = "a closed loop has no SLA"
-"""Reason of a window in a closed loop, which is undecided."""
+"""Reason of the verdict on a window in a closed loop, which is always undecided."""
 
 RISING = 0.98
-"""Confidence of the two-sided interval that shows a rising queue."""
+"""Confidence of the two-sided interval in the test whether a queue grows."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Disturbances that a valid window may have (docs/explanation/load.md).
+    """The disturbances that a valid window may have (docs/explanation/load.md).
 
-    `other_load` is the share of the server's cores, and of its GPU's time, that other processes may
-    use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is the largest p99
-    of the send lag, as a share of the SLA. With `late_within`, a lightly loaded client may be later
-    if latencies are still within the SLA. `slowed` is the largest temporary slowdown of the busy
-    server relative to its usual speed, if its SLA does not surely hold.
+    `other_load` is the largest share of the server's cores, and of the GPU's time, that other
+    processes may use. The kernel's network work alone uses about 0.02 of the cores. `send_lag` is
+    the largest p99 of the send lag, as a share of the SLA. If `late_within` is true, a client with
+    little load may send later, as long as the latencies keep the SLA. `slowed` is the largest
+    temporary slowdown of the busy server relative to its usual speed, for a window that does not
+    pass.
     """
 
     other_load: float
@@ -58,16 +61,18 @@ class Tolerance:
     slowed: float = 1.5
 
     def lag_ms(self, sla_ms: float) -> float:
-        """Largest p99 of the send lag; at least 1 ms, since timers are not exact."""
+        """Return the largest allowed p99 of the send lag in ms; at least 1 ms, since timers are not
+        exact."""
         return max(1.0, self.send_lag * sla_ms)
 
 
 ON_IDLE_HOST = Tolerance(other_load=0.1, send_lag=0.02)
-"""Tolerance on an idle host."""
+"""Tolerance for windows on an idle host."""
 
 ON_BUSY_HOST = Tolerance(other_load=0.5, send_lag=0.2, late_within=True)
-"""Tolerance on a busy host. Late sends make latencies longer, never shorter, so a window that
-passes would also pass on an idle host, and limits are slightly too low."""
+"""Tolerance for windows on a busy host. Late sends only lengthen latencies. Therefore a window
+that passes on a busy host would also pass on an idle host, and the measured limits are slightly
+too low."""
 
 
 class Verdict(StrEnum):
@@ -115,12 +120,12 @@ class TenantWindow:
 
     @property
     def punctual(self) -> bool:
-        """Whether requests were sent on schedule (docs/explanation/load.md)."""
+        """Return whether the client sent the requests on schedule (docs/explanation/load.md)."""
         return not self.send_lag_p99_ms > ON_IDLE_HOST.lag_ms(self.sla_ms)
 
     @property
     def disturbed(self) -> bool:
-        """Whether other processes, not the client, made the window invalid."""
+        """Return whether other processes, not the client, made the window invalid."""
         held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
         others, _ = other_load(self)
         by_others = others > ON_IDLE_HOST.other_load or self.slowed > ON_IDLE_HOST.slowed
@@ -128,34 +133,40 @@ class TenantWindow:
 
     @property
     def host_is_busy(self) -> bool:
-        """Whether the window is invalid because other processes exceed every tolerance."""
+        """Return whether the window is invalid, and other processes used more than every tolerance
+        allows."""
         others, _ = other_load(self)
         return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 
     def as_dict(self) -> dict[str, object]:
-        """The statistics as a flat dictionary."""
+        """Return the statistics as a flat dictionary."""
         values = asdict(self) | {"verdict": str(self.verdict)}
         del values["exceedances"]
         return values
 
 
 def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
-    """The load of other processes on the server's cores or GPU, whichever is larger, with its
-    text."""
+    """Return the larger of the loads of other processes on the server's cores and on its GPU, and a
+    text that describes this load."""
     return other_load_text(
         seen.other_cpu_share or 0.0, seen.other_gpu_share or 0.0, seen.other_process
     )
 
 
 def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
-    """The larger share, and a text that names the busiest other process."""
+    """Return the larger of the shares on cores and GPU, and a text that names the busiest other
+    process."""
     share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
     among = f", among them {who}" if who and what == "cores" else ""
     return share, f"other processes used {share:.0%} of the server's {what}{among}"
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
-    """Return the counted requests of a tenant: intended in [settle_s, elapsed - grace_s)."""
+    """Return the requests of a tenant that count.
+
+    A request counts if its intended send time lies between `settle_s` after the start of the window
+    and `grace_s` before the end of the window.
+    """
     first_ns = seen.start_ns + round(settle_s * 1e9)
     return seen.requests[tenant].between(first_ns, seen.now_ns - round(grace_s * 1e9))
 
@@ -175,12 +186,13 @@ def judge(
 ) -> TenantWindow:
     """Return the verdict on the counted requests of one tenant, with one-sided `confidence`.
 
-    `similar` windows, each with its weight, help to estimate how late requests cluster. `slowed` is
-    the temporary slowdown of the busy server relative to its usual speed (`peak.slowed`).
-    `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
+    The windows in `similar`, each with its weight, help to estimate how late requests cluster.
+    `slowed` is the temporary slowdown of the busy server relative to its usual speed
+    (`peak.slowed`). In the result, `exceedance_low` and `exceedance_high` are each a one-sided
+    bound with this confidence.
     """
     part = counted(seen, tenant, settle_s, grace_s)
-    # The server cannot be late with requests that were not sent.
+    # Unsent requests say nothing about the server.
     due = part.latency_ms(seen.now_ns)[part.status != Status.UNSENT]
     late = stats.exceedances(due, sla.latency_ms)
     weights, windows = zip((1.0, late), *similar, strict=True)
@@ -197,7 +209,7 @@ def judge(
     ]
     latest_ms = np.nanmax([0.0, *lags_ms])
     late_client = latest_ms > tolerance.lag_ms(sla.latency_ms)
-    # A late send delays the response: with a punctual send, the latency would be even shorter.
+    # If latencies keep the SLA despite late sends, punctual sends would keep the SLA, too.
     within = share.value <= sla.allowed and max(seen.client_cpu) < BUSY_CPU
     found = _Findings(
         offered_rps=rate_rps,
@@ -262,7 +274,7 @@ def judge_each(
     confidence: float,
     tolerance: Tolerance,
 ) -> tuple[TenantWindow, ...]:
-    """The verdicts on all tenants of a window, without similar windows."""
+    """Return the verdict on each tenant of a window, without the help of similar windows."""
     return tuple(
         judge(
             seen,
@@ -280,7 +292,7 @@ def judge_each(
 
 @dataclass(frozen=True)
 class _Findings:
-    """Inputs of the verdict on one tenant in one window."""
+    """The statistics of one tenant in one window from which the verdict follows."""
 
     offered_rps: float
     requests: int
@@ -298,14 +310,15 @@ class _Findings:
 
 
 def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
-    """Return the first rule that applies, and its reason; the order of the rules matters."""
+    """Return the verdict of the first rule that applies, and its reason; the order of the rules
+    matters."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
     client, (others, used) = found.client_cpu, found.other_load
     sent, answered = found.sent_ratio, found.completed_ratio
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
-        lag += " of another tenant, whose bursts delay this one"
+        lag += " of another tenant, whose bursts delay this tenant"
     elif client < HELD_UP_CPU:
         lag += f" although the client used only {client:.0%} of its core: the host delayed it"
     invalid, fails = Verdict.INVALID, Verdict.FAIL
@@ -314,19 +327,27 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         # Disturbances of the measurement come before statements about the server.
         (client > CLIENT_CPU, invalid, f"the client used {client:.0%} of its core"),
         (others > found.tolerance.other_load, invalid, used),
-        # Late sends alone could explain late responses, unless the server is certainly late.
+        # Late sends alone may cause late responses, unless the server is certainly too slow.
         (found.lag_is_too_long, invalid, lag),
-        # There are already too many late requests, although the unsent ones spared the server work.
-        (share.low > sla.allowed, fails, f"{share.value:.1%} over {sla.latency_ms:g} ms"),
-        # Unsent requests have no response either, which is not the fault of the server.
+        # Unsent requests made the work of the server easier, so the server fails in any case.
+        (
+            share.low > sla.allowed,
+            fails,
+            f"{share.value:.1%} of the requests exceed {sla.latency_ms:g} ms",
+        ),
+        # Check unsent requests before unanswered requests, since the client causes unsent requests.
         (sent < SENT, invalid, f"the client sent {sent:.1%} of the requests"),
-        (answered < ANSWERED, fails, f"answered {answered:.1%} of the requests"),
-        (found.growing, fails, "the backlog grows"),
+        (answered < ANSWERED, fails, f"the server answered {answered:.1%} of the requests"),
+        (found.growing, fails, "the queue of the server grows"),
         # Few requests are enough to fail a window, but not to pass it.
-        (n < fewest, Verdict.UNDECIDED, f"{n} requests, p{sla.percentile:g} needs {fewest}"),
+        (
+            n < fewest,
+            Verdict.UNDECIDED,
+            f"{n} requests are too few, p{sla.percentile:g} needs {fewest}",
+        ),
         (share.high <= sla.allowed, Verdict.PASS, "within the SLA"),
     )
-    undecided = f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
+    undecided = f"{share.low:.1%} to {share.high:.1%} of the requests exceed {sla.latency_ms:g} ms"
     verdict, reason = next(
         ((verdict, reason) for applies, verdict, reason in rules if applies),
         (Verdict.UNDECIDED, undecided),
@@ -340,15 +361,15 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
 def _overloaded(
     part: Requests, seen: Observation, sla: Sla, confidence: float, dispersion: float
 ) -> bool:
-    """Return whether the server is certainly late, although the client is late, too.
+    """Return whether the server certainly misses its SLA, although the client sends late, too.
 
-    In an overload, many requests are in flight, which also delays sends. Therefore twice the
-    longest send lag of any tenant is subtracted from every latency: once for the late send, and
-    once because the client may have read the response late. The rest must exceed twice the SLA,
-    more often than the SLA allows.
+    In an overload, many requests are in flight, which also delays sends. Therefore the function
+    subtracts twice the longest send lag of any tenant from every latency: once for the late send,
+    and once because the client may have read the response late. The server is overloaded if the
+    remaining latency exceeds twice the SLA more often than the SLA allows.
     """
     lags_ms = (requests.send_lag_ms(seen.now_ns).max(initial=0) for requests in seen.requests)
-    # A time-out also has a duration; only refusals and errors never end.
+    # A time-out has a finite duration here. Refused and failed requests count as infinite.
     ended_ms = (part.done_ns - part.intended_ns) / MS
     latency_ms = np.where(part.status == Status.TIMEOUT, ended_ms, part.latency_ms(seen.now_ns))[
         part.status != Status.UNSENT
@@ -360,11 +381,13 @@ def _overloaded(
 
 
 def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
-    """Return the growth of the requests in flight (1/s), and whether the server falls behind.
+    """Return the growth of the number of requests in flight (1/s), and whether the server falls
+    behind.
 
-    It falls behind if the growth is significant and the queue grew by at least half an SLA while
-    requests counted (`part`); queues near their limit vary by less. A request is in flight if its
-    intended send time has passed, in the `whole` window, and it has no response.
+    The server falls behind if two conditions hold: the growth is significant, and the queue grew by
+    at least half an SLA during the counted part of the window (`part`). The waiting time in a queue
+    near its limit varies by less than half an SLA. A request in the `whole` window is in flight
+    from its intended send time until its response.
     """
     if len(part) < 20:
         return 0.0, False
@@ -377,7 +400,8 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
 
 
 def _queue_rises(readings: NDArray[np.float64], settle_s: float, sla: Sla) -> bool:
-    """Whether the server's queue time rises by at least half the SLA while requests count."""
+    """Return whether the server's queue time rises by at least half the SLA in the counted part of
+    the window."""
     seconds, queue_ms = readings[readings[:, 0] >= settle_s].T
     if len(seconds) < 5:
         return False

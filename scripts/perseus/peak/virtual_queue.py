@@ -1,4 +1,4 @@
-"""A virtual queue: simulate a first-come first-served server with given arrivals."""
+"""Simulate a virtual queue: a first-come first-served server with given arrival times."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class VirtualQueue:
-    """A single server with one queue for all tenants; one entry per tenant.
+    """A single server with one queue for all tenants. Each tuple has one entry per tenant.
 
-    Service times of requests are drawn from `work_s` and multiplied by `slowness`. `spare_s` is the
-    time that the SLA leaves for waiting, or for waiting and service if `observed` says that the
-    service times were inferred from the real requests.
+    The service times of requests are drawn from `work_s` and multiplied by `slowness`. `spare_s` is
+    the time that the SLA leaves for waiting. If `observed` is true, the service times were inferred
+    from the real requests, and `spare_s` is the time for waiting and service.
     """
 
     work_s: tuple[Floats, ...]
@@ -30,8 +30,10 @@ class VirtualQueue:
 
     @classmethod
     def of(cls, unloaded_ms: Sequence[Floats], limits_ms: Sequence[float]) -> VirtualQueue:
-        """Return a queue whose service times are the latencies without load; the SLAs are
-        `limits_ms`."""
+        """Return a virtual queue that uses the latencies without load as service times.
+
+        `limits_ms` contains the latencies that the SLAs allow.
+        """
         return cls(
             work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
             spare_s=tuple(
@@ -48,14 +50,15 @@ class VirtualQueue:
         return self.slowness * sum(work_s)
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
-        """The part of `spare_s` that a tenant's requests need; shape (draws, m)."""
+        """Return the part of `spare_s` that each request of a tenant needs; shape (draws, m)."""
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
             return waits_s
         return waits_s + self.slowness * drawn.work_s[:, drawn.places[tenant]]
 
     def draw(self, arrivals_s: Sequence[Floats], draws: int, first: int = 0) -> Drawn:
-        """Draw service times of each tenant's requests; equal calls give equal draws."""
+        """Draw service times for each tenant's requests. Calls with equal arguments return equal
+        draws."""
         counts = [len(each) for each in arrivals_s]
         work_s = np.empty((draws, sum(counts)))
         for i in range(draws):
@@ -72,10 +75,10 @@ class VirtualQueue:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Arrivals of n requests, ascending, shape (n,), and draws of their service times, (draws,
+    """The arrival times of n requests, ascending, and draws of their service times, shape (draws,
     n).
 
-    The requests of tenant i are at `places[i]`, in order.
+    The requests of tenant i are at the indices `places[i]`, in the order of arrival.
     """
 
     arrival_s: Floats
@@ -83,23 +86,25 @@ class Drawn:
     places: tuple[NDArray[np.int64], ...]
 
     def waits_s(self, tenant: int, slowness: float) -> Floats:
-        """Waits of a tenant's requests in a queue that is empty at time 0; shape (draws, m)."""
+        """Return the waiting times of a tenant's requests; shape (draws, m). The queue is empty at
+        time 0."""
         before_s = slowness * self._before_s
         waits_s = before_s + idle_s(self.arrival_s, before_s) - self.arrival_s
         return waits_s if len(self.places) == 1 else waits_s[:, self.places[tenant]]
 
     @cached_property
     def _before_s(self) -> Floats:
-        """The total work before each request, shape (draws, n)."""
+        """Return the total service time of all earlier requests for each request; shape (draws,
+        n)."""
         return np.cumsum(self.work_s, axis=1) - self.work_s
 
 
 @dataclass(frozen=True)
 class LongRun:
-    """A virtual queue with one request per second in total, to find its steady state.
+    """A long run of a virtual queue with one request per second, which shows the steady state.
 
-    For another rate, the same requests arrive at another pace. The share of late requests is then a
-    smooth function of the rate, and is quickly computed for many rates.
+    For another rate, the same requests arrive at another pace. Therefore the share of late requests
+    is a smooth function of the rate, and is quickly computed for many rates.
     """
 
     queue: VirtualQueue
@@ -114,9 +119,10 @@ class LongRun:
         requests: int,
         run: int = 0,
     ) -> LongRun:
-        """A run of this many requests, divided among the tenants by `shares`, which sum to 1.
+        """Draw a run of `requests` requests. `shares` divides the requests among the tenants, and
+        sums to 1.
 
-        Calls of the same `run` draw the same random numbers.
+        Calls with the same number `run` draw the same random numbers.
         """
         times = [
             _times_s(arrivals, share, requests, run, tenant) for tenant, share in enumerate(shares)
@@ -124,14 +130,15 @@ class LongRun:
         return cls(queue, queue.draw(times, draws=1, first=run))
 
     def late_share(self, tenant: int, rate_rps: float) -> float:
-        """The exceedance of a tenant at this total rate in requests/s."""
-        # The unit is the mean time between arrivals, so service times are multiplied by the rate.
+        """Return the share of a tenant's requests that are late at this total rate in
+        requests/s."""
+        # The time unit is the mean time between arrivals, so the rate multiplies service times.
         (spent,) = self.queue.slowed(rate_rps).spent_s(self.drawn, tenant)
         late = np.count_nonzero(spent > rate_rps * self.queue.spare_s[tenant])
         return late / len(spent) if len(spent) else 0.0
 
 
-@lru_cache(maxsize=32)  # for two tenants; every estimate of a search needs the same values
+@lru_cache(maxsize=32)  # every estimate of a search needs the same values, here for two tenants
 def _times_s(arrivals: Arrivals, share: float, requests: int, run: int, tenant: int) -> Floats:
     times_s = arrivals.times_s(share, requests, np.random.default_rng([run, tenant]))
     times_s.flags.writeable = False

@@ -1,4 +1,4 @@
-"""A window of load, as planned and as judged."""
+"""Describe a window of load, before and after the verdict."""
 
 from __future__ import annotations
 
@@ -23,16 +23,20 @@ class Phase(StrEnum):
 
 
 ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT, Phase.CERTIFY)
-"""Phases whose rates are on the load line, so that their windows are evidence of its limit."""
+"""Phases whose rates lie on the load line. Only these phases give evidence of the limit of the
+line."""
 
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """A planned window: a rate per tenant, and the times of its looks.
+    """A planned window: the rate of each tenant, and the times at which the search computes a
+    verdict.
 
-    A closed loop has no rates, but a number `in_flight` of requests of each tenant. Requests
-    intended in the first `settle_s` do not count. The window ends at one of `looks_s`, seconds
-    since its start, and at the last of them in any case. A window is valid within its `tolerance`.
+    In a closed loop, `rates_rps` is empty, and `in_flight` contains the number of requests in
+    flight of each tenant. Requests with an intended send time in the first `settle_s` do not count.
+    The search computes a verdict at each time in `looks_s`, seconds since the start of the window.
+    The window ends at the first clear verdict, at the latest at the last of these times.
+    `tolerance` states the disturbances that a valid window may have.
     """
 
     phase: Phase
@@ -46,11 +50,11 @@ class WindowPlan:
 
 @dataclass(frozen=True)
 class Window:
-    """A judged window.
+    """A window with its verdict.
 
-    `phase` is its purpose: a Phase in a search, another word in other experiments. `scale` is its
-    load factor, NaN if the window is not on the load line; in a sweep of concurrencies it is the
-    number of requests in flight.
+    `phase` is the purpose of the window: a Phase in a search, another word in other experiments.
+    `scale` is the load factor, NaN if the window is not on the load line. In a sweep of
+    concurrencies, `scale` is the number of requests in flight.
     """
 
     phase: str
@@ -62,14 +66,15 @@ class Window:
 
     @property
     def on_the_line(self) -> bool:
-        """Whether the window is evidence of the limit of the load line."""
+        """Return whether the window is evidence of the limit of the load line."""
         return self.phase in ON_THE_LINE
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of its tenants, since each must keep its SLA.
+        """Return the worst verdict of the tenants, since each tenant must keep its SLA.
 
-        A failed tenant decides, even if the client made the part of another tenant invalid.
+        If one tenant fails, the window fails, even if the client of another tenant makes its part
+        invalid.
         """
         found = {tenant.verdict for tenant in self.tenants}
         order = (Verdict.FAIL, Verdict.INVALID, Verdict.UNDECIDED)
@@ -77,23 +82,23 @@ class Window:
 
     @property
     def punctual(self) -> bool:
-        """Whether all requests were sent on schedule."""
+        """Return whether the client sent all requests on schedule."""
         return all(tenant.punctual for tenant in self.tenants)
 
     @property
     def invalid_tenants(self) -> tuple[TenantWindow, ...]:
-        """Tenants whose part is invalid because of their client or the host."""
+        """Return the tenants whose verdict is invalid because of their client or the host."""
         return tuple(each for each in self.tenants if each.verdict is Verdict.INVALID)
 
     @property
     def host_is_busy(self) -> bool:
-        """Whether other processes exceed every tolerance."""
+        """Return whether other processes used more of the host than every tolerance allows."""
         return any(tenant.host_is_busy for tenant in self.tenants)
 
     @property
     def passes_roughly(self) -> bool:
-        """Whether the search may try a higher load: an undecided window counts by its observed
-        percentile."""
+        """Return whether the search may try a higher load. The observed percentile decides for an
+        undecided window."""
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
             return not any(tenant.sla_percentile_ms > tenant.sla_ms for tenant in busy)

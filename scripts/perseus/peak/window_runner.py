@@ -1,4 +1,4 @@
-"""Run windows of load on a system and judge them (docs/explanation/verdict.md)."""
+"""Run windows of load on a system, and compute their verdicts (docs/explanation/verdict.md)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from perseus.study.presets import SearchSettings
 
 @dataclass
 class WindowRunner:
-    """Runs the windows of a search, and keeps them in `windows`.
+    """Runs the windows of a search, and collects them in `windows`.
 
-    `start` is the load factor of the search before it has windows. `on_window` is called after each
-    window with an estimate of the remaining seconds. `usual` is the usual speed of the busy server,
-    once it is known.
+    `start` is the load factor at which the search starts. The runner calls `on_window` after each
+    window, with an estimate of the remaining seconds. `usual` is the usual speed of the busy
+    server, None until the first saturation probe.
     """
 
     system: System
@@ -39,13 +39,13 @@ class WindowRunner:
 
     @property
     def on_the_line(self) -> list[Window]:
-        """Windows at a load factor of the load line."""
+        """Return the windows whose rates lie on the load line."""
         return [window for window in self.windows if window.on_the_line]
 
     def counted(
         self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
     ) -> Window:
-        """Run a window until its verdict is clear or enough requests count."""
+        """Run a window until its verdict is clear, or until enough requests count."""
         looks = effort(phase, self.settings).looks
         settle = settle_s(self.settings, self.model.slas)
         longest_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
@@ -55,7 +55,7 @@ class WindowRunner:
         return self.run(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
 
     def run(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
-        """Run a window until it is done or its planned time is over."""
+        """Run a window until `done` returns true, or until its planned time is over."""
         with self._offer(plan) as load:
             for look_s in plan.looks_s:
                 seen = load.until(look_s)
@@ -81,9 +81,11 @@ class WindowRunner:
         return self.on_the_line[-1].scale if self.on_the_line else self.start
 
     def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
-        """Return the temporary slowdown of the server in a window near the limit.
+        """Return the temporary slowdown of the server in a window near the limit; 1 in other
+        windows.
 
-        Certification windows ignore it: a certified rate holds whatever the host does.
+        Certification windows ignore a slowdown, since a certified rate must hold even on a slow
+        host.
         """
         looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0

@@ -1,4 +1,5 @@
 """Start or reach servers, control them, and explain their failures.
 
-In: a model repository and cores. Out: a running server with all models ready.
+The input is a model repository and CPU cores. The output is a running server whose models are all
+ready.
 """

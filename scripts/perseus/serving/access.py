@@ -1,8 +1,8 @@
-"""Access to a server: TLS, and the headers of every call.
+"""Provide access to a server: TLS, and the headers of every call.
 
-A header's secret comes from an environment variable. It is kept out of every repr, and reaches
-client processes over their pipe. `Access.hide` removes it from a server's messages before these are
-shown.
+The secret of a header comes from an environment variable. No repr contains the secret, and client
+processes get the secret over their pipe. `Access.hide` removes secrets from the server's messages
+before Perseus shows the messages.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from perseus.host.certificates import certificates, pem_text
 from perseus.serving.failures import ServerError
 from perseus.study.remote import Remote
 
-MAX_BYTES = 2**24  # largest size of a response that is not an inference's
+MAX_BYTES = 2**24  # largest size of a response to other requests than inferences
 HIDDEN = "<hidden>"
 MIN_SECRET_CHARACTERS = 4
-"""Least length of a secret, in characters: shorter ones occur in ordinary words."""
+"""Least length of a secret that Perseus hides in messages, in characters. Shorter secrets occur in
+ordinary words."""
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),
     ("grpc.enable_http_proxy", 0),
 ]
-"""Options of every gRPC channel: messages may be large, calls are sent once, and no proxy is
-used."""
+"""Options of every gRPC channel: messages may be large, gRPC sends calls once, and gRPC uses no
+proxy."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """A header whose value is `prefix` and a secret."""
+    """A header whose value consists of `prefix` and a secret."""
 
     name: str
     prefix: str
@@ -55,7 +56,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Access:
-    """Access to a server. `ca_pem` are the certificates of trusted authorities; None: no TLS."""
+    """The access to a server: certificates and headers.
+
+    `ca_pem` contains the certificates of trusted authorities, None without TLS.
+    """
 
     ca_pem: str | None = field(default=None, repr=False)
     headers: tuple[Header, ...] = ()
@@ -65,19 +69,23 @@ class Access:
         return "http" if self.ca_pem is None else "https"
 
     def values(self, scheme: str | None = None) -> dict[str, str]:
-        """Return the headers by name; none without TLS (`scheme` http) for a server that has
-        TLS."""
+        """Return the headers by name.
+
+        If the server has TLS and `scheme` is http, the result is empty: a call without TLS must not
+        carry secrets.
+        """
         if self.ca_pem is not None and scheme == "http":
             return {}
         return {header.name: header.value for header in self.headers}
 
     def ssl_context(self, *protocols: str) -> ssl.SSLContext | None:
-        """Return the context for a connection with one of these protocols (ALPN); None without
+        """Return the TLS context for a connection with one of these protocols (ALPN); None without
         TLS."""
         return None if self.ca_pem is None else _context(self.ca_pem, protocols)
 
     def grpc_client(self, address: str) -> triton.InferenceServerClient:
-        """Return Triton's own client for all calls except inferences; its calls take `values()`."""
+        """Return Triton's own client, for all calls except inferences. Each call needs the headers
+        of `values()`."""
         credentials = self._grpc_credentials()
         return triton.InferenceServerClient(
             address, ssl=credentials is not None, creds=credentials, channel_args=CHANNEL_OPTIONS
@@ -91,8 +99,8 @@ class Access:
     def get(self, url: str, timeout_s: float) -> bytes:
         """Return the body of an HTTP response.
 
-        Raises OSError, also for a status other than 2xx. It follows no redirect, which would send
-        the headers to another server.
+        Raises OSError, also for a status other than 2xx. The function follows no redirect, which
+        would send the headers to another server.
         """
         deadline_s = time.monotonic() + timeout_s
         request = urllib.request.Request(url, headers=self.values(urlsplit(url).scheme))
@@ -103,10 +111,10 @@ class Access:
             with error:
                 raise OSError(f"HTTP {error.code} {self.hide(str(error.reason))}") from None
         except http.client.HTTPException as error:
-            raise OSError(f"no HTTP answer ({type(error).__name__})") from None
+            raise OSError(f"no HTTP response ({type(error).__name__})") from None
 
     def hide(self, text: str) -> str:
-        """Return `text` without the secrets of at least the least length."""
+        """Return `text` with all secrets of at least MIN_SECRET_CHARACTERS replaced."""
         for header in self.headers:
             if len(header.secret) >= MIN_SECRET_CHARACTERS:
                 text = text.replace(header.secret, HIDDEN)
@@ -114,7 +122,7 @@ class Access:
 
 
 PLAIN = Access()
-"""Access without TLS and headers, for every server that Perseus starts."""
+"""Access without TLS and headers, to every server that Perseus starts."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -124,7 +132,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @cache
 def _opener(ca_pem: str | None) -> urllib.request.OpenerDirector:
-    # Ignore proxies of the environment.
+    # An empty ProxyHandler ignores the proxies of the environment.
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({}), _NoRedirect()]
     if ca_pem is not None:
         handlers.append(urllib.request.HTTPSHandler(context=_context(ca_pem)))
@@ -141,39 +149,39 @@ def _context(ca_pem: str, protocols: tuple[str, ...] = ()) -> ssl.SSLContext:
 
 class _Readable(Protocol):
     length: int | None
-    """Remaining bytes; None if the server did not state the length."""
+    """Number of remaining bytes; None if the server did not state the length."""
 
     def read1(self, n: int = -1, /) -> bytes: ...
 
 
 def read_within(reply: _Readable, deadline_s: float) -> bytes:
-    """Read the whole HTTP response.
+    """Return the whole body of an HTTP response.
 
-    Raises OSError if it is longer than MAX_BYTES or truncated, and TimeoutError past the deadline:
-    the time-out of a socket begins again with every byte.
+    Raises OSError if the body is longer than MAX_BYTES or truncated. Raises TimeoutError after the
+    deadline; the timeout of a socket begins again with every byte.
     """
     parts: list[bytes] = []
     length = reply.length
     while part := reply.read1(2**16):
         parts.append(part)
         if sum(map(len, parts)) > MAX_BYTES:
-            raise OSError(f"an answer of more than {MAX_BYTES} bytes")
+            raise OSError(f"a response of more than {MAX_BYTES} bytes")
         if time.monotonic() > deadline_s:
-            raise TimeoutError("the answer did not end in time")
+            raise TimeoutError("the response did not end in time")
     body = b"".join(parts)
-    if length is not None and len(body) < length:  # read1 does not report this
-        raise OSError(f"the answer ended after {len(body)} of {length} bytes")
+    if length is not None and len(body) < length:  # read1 does not report a truncated body
+        raise OSError(f"the response ended after {len(body)} of {length} bytes")
     return body
 
 
-# From the configuration
+# Access from the configuration
 
 
 def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
-    """Read the access to a remote server, with the secrets from the environment.
+    """Return the access to a remote server. The secrets of the headers come from the environment.
 
-    Raises ServerError with every reason: a variable that is missing or cannot be a header's value,
-    or a file of certificates that cannot be used.
+    Raises ServerError with every reason: an environment variable is missing or cannot be the value
+    of a header, or the file of certificates is unusable.
     """
     problems: list[str] = []
     headers: list[Header] = []
@@ -186,8 +194,8 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
             )
         elif not (secret.isascii() and secret.isprintable()) or secret != secret.strip():
             problems.append(
-                f"the environment variable {each.env} holds a character that no header can carry:"
-                " a line break, a space at an end, or a character that is not ASCII"
+                f"the environment variable {each.env} contains a character that no header may"
+                " contain: a line break, a space at an end, or a character that is not ASCII"
             )
         headers.append(Header(each.name, each.prefix, secret))
     try:
@@ -200,8 +208,10 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
 
 
 def _read_cas(tls: str) -> str | None:
-    """Read the certificates. Raises OSError and ValueError if the file is missing or has no
-    certificates."""
+    """Return the trusted certificates, None without TLS.
+
+    Raises OSError and ValueError if the file is missing or contains no certificates.
+    """
     readers: dict[str, Callable[[], str | None]] = {"none": lambda: None, "system": system_cas}
     ca_pem = readers.get(tls, lambda: certificates(Path(tls)))()
     if ca_pem is not None:
@@ -210,7 +220,8 @@ def _read_cas(tls: str) -> str | None:
 
 
 def system_cas() -> str:
-    """Return the certificates that this system trusts; gRPC would use its own otherwise."""
+    """Return the certificates that this system trusts. Without these certificates, gRPC would use
+    its own certificates."""
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))

@@ -1,9 +1,9 @@
-"""Command lines of container engines, as lists of arguments.
+"""Build command lines of container engines, as lists of arguments.
 
-NVIDIA's image replaces the embedded server. It has its own C++ backends for some runtimes
-(`study.runtimes`), which read the repository of Perseus. For another runtime, the folder of
-Perseus's Python backend is mounted over the image's, and the image must have the packages that it
-imports.
+NVIDIA's image replaces the embedded server. For some runtimes, the image contains C++ backends that
+read the repository of Perseus (`study.runtimes`). For all other runtimes, the folder of Perseus's
+Python backend is mounted over the image's backend. The image must then contain the packages that
+the Python backend imports.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from perseus.serving.failures import ServerError
 
 MODELS = "/models"
 _IMAGE_BACKENDS = "/opt/tritonserver/backends"
-STOP_S = 30  # longer than Triton's own limit, after which an engine kills it
-_SHM_SIZE = "4g"  # largest size: the engines' 64 MB are too little for large batches
+STOP_S = 30  # time until an engine kills Triton; Triton's own time limit is shorter
+_SHM_SIZE = "4g"  # size of /dev/shm: the engines' default of 64 MB is too small for large batches
 
 
 @dataclass(frozen=True)
 class Contents:
     """The content of a container.
 
-    image: an image of the engine; for apptainer a URI (docker://…) or a path. backend: folder of
-    Perseus's backend, by the runtime's name; None: the image has one. gpus: ids of the visible
-    GPUs, none for a CPU server.
+    `image` is an image of the engine. For apptainer, `image` is a URI (docker://…) or a path.
+    `backend` is the folder of Perseus's backend with the runtime's name, None if the image contains
+    a backend. `gpus` contains the ids of the visible GPUs, none for a CPU server.
     """
 
     image: str
@@ -37,10 +37,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class Container:
-    """A tritonserver in a container.
+    """A container that runs a tritonserver.
 
-    name: of `orphans.unique_name`, of the container too.
-    arguments: of tritonserver, whose repository is at MODELS.
+    `name` is a name from `orphans.unique_name`, for the server and the container. `arguments` are
+    the arguments of tritonserver, whose repository is at MODELS.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Container:
 
 @dataclass(frozen=True)
 class Engine:
-    """A program with docker's command line, and its differences.
+    """A program with docker's command line, and its differences from docker.
 
-    gpu_options: options for the GPUs with these ids. user_options: options beside --user, which
-    give the container the ids of the measuring user.
+    `gpu_options` returns the options for GPUs with these ids. `user_options` returns options beside
+    --user that give the container the ids of the measuring user.
     """
 
     program: str
@@ -64,26 +64,27 @@ class Engine:
 
 
 def run(engine: Engine, path: str, of: Container) -> list[str]:
-    """Return the command `docker run` or similar, in the foreground; `path` is the path of the
-    program.
+    """Return the command `docker run`, or the same command of another engine, in the foreground.
 
-    Raises ServerError for a path that an engine's --mount cannot express.
+    `path` is the path of the program. Raises ServerError for a path that an engine's --mount cannot
+    express.
     """
     return [
         path,
         "run",
         "--rm",
-        "--pull=never",  # an earlier step pulls, with a message and a time limit
+        "--pull=never",  # an earlier step pulls the image, with a message and a time limit
         f"--name={of.name}",
-        "--network=host",  # all addresses of the server are on the loopback
+        "--network=host",  # the server listens only on the loopback address
         f"--cpuset-cpus={','.join(map(str, of.cores))}",
         f"--shm-size={_SHM_SIZE}",
         f"--stop-timeout={STOP_S}",
         *engine.user_options(),
-        f"--user={os.getuid()}:{os.getgid()}",  # can read the repository, and inspect the server
+        # The same user can read the repository inside, and inspect the server from outside.
+        f"--user={os.getuid()}:{os.getgid()}",
         "--cap-drop=all",
         "--security-opt=no-new-privileges",
-        "--security-opt=label=disable",  # SELinux: the mounts keep their labels
+        "--security-opt=label=disable",  # with SELinux, the mounted folders keep their labels
         *mounts(of),
         *(engine.gpu_options(of.inside.gpus) if of.inside.gpus else []),
         of.inside.image,
@@ -93,7 +94,7 @@ def run(engine: Engine, path: str, of: Container) -> list[str]:
 
 
 def mounts(of: Container) -> list[str]:
-    """Yield arguments for read-only mounts. Raises ServerError for a path that --mount cannot
+    """Return the arguments for read-only mounts. Raises ServerError for a path that --mount cannot
     express."""
     found = [_mount(of.repository, MODELS)]
     if of.inside.backend is not None:

@@ -1,4 +1,4 @@
-"""Calls of a container engine other than running a server: check that it works, and get images.
+"""Call a container engine to check that it works, to get images, and to remove containers.
 
 An engine is the path of its program. Every failure is a ServerError that says what to do.
 """
@@ -26,7 +26,7 @@ _REMOVE_S = 30.0
 
 
 def find_engine(program: str) -> str:
-    """Return the path of a program. Raises ServerError if it is missing."""
+    """Return the path of a program. Raises ServerError if the program is missing."""
     path = shutil.which(program)
     if path is None:
         raise ServerError(
@@ -37,7 +37,7 @@ def find_engine(program: str) -> str:
 
 
 def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a short command of the engine; the caller checks the exit code."""
+    """Run a short command of the engine, and return its result. The caller checks the exit code."""
     try:
         return subprocess.run(
             [engine, *command],
@@ -46,7 +46,7 @@ def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
             text=True,
             errors="replace",
             timeout=_COMMAND_S,
-            start_new_session=True,  # a second Ctrl-C must not interrupt a removal
+            start_new_session=True,  # in its own session, a second Ctrl-C interrupts no removal
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(
@@ -68,7 +68,8 @@ def sweep_containers(engine: str) -> None:
 
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
-    """Pull the image unless it exists; return its id, which identifies it better than its name."""
+    """Pull the image if the engine does not have it; return its id, which is more exact than its
+    name."""
     if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
@@ -77,13 +78,13 @@ def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
 
 
 def image_id(engine: str, image: str) -> str | None:
-    """Return the id of an image; None without such an image. Raises ServerError."""
+    """Return the id of an image; None if the engine does not have the image. Raises ServerError."""
     asked = call(engine, "image", "inspect", "--format={{.Id}}", image)
     return asked.stdout.strip() if asked.returncode == 0 else None
 
 
 def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
-    """Return the image for apptainer; a URI is pulled into its cache."""
+    """Return the image for apptainer. apptainer first pulls a URI into its cache."""
     if "://" not in image:
         path = Path(image).resolve()
         if not path.exists():
@@ -123,7 +124,7 @@ def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
             raise ServerError(
                 f"{program} has no image {image} and cannot pull it:\n{last_lines(log_path)}\n"
                 "Is the name right, is this machine online, and is it logged in to the registry? "
-                "An image can also be carried here as a file."
+                "You can also copy an image to this machine as a file."
             )
     finally:
         with signals_deferred():
@@ -132,26 +133,26 @@ def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["(it says nothing)"])[-1]
+    return (text.strip().splitlines() or ["(no message)"])[-1]
 
 
 def container_pid(engine: str, name: str) -> int | None:
-    """Return the id of the container's first process, None if the engine does not report it."""
+    """Return the id of the container's first process; None if the engine does not report the id."""
     asked = call(engine, "inspect", "--format={{.State.Pid}}", name)
     pid = asked.stdout.strip()
     return int(pid) if asked.returncode == 0 and pid.isdigit() and pid != "0" else None
 
 
 def remove_container(engine: str, name: str) -> None:
-    """Remove a container. Raises ServerError if it still exists afterwards."""
+    """Remove a container. Raises ServerError if the container still exists afterwards."""
     deadline = time.monotonic() + _REMOVE_S
     while True:
         removed = call(engine, "rm", "--force", "--volumes", name)
         if removed.returncode == 0 or call(engine, "inspect", name).returncode != 0:
             return
-        if time.monotonic() > deadline:  # until then the engine may be removing it, because of --rm
+        if time.monotonic() > deadline:  # with --rm, the engine itself may remove it before
             raise ServerError(
                 f"{Path(engine).name} cannot remove the container {name}: "
-                f"{_last_line(removed.stderr)}. Remove it by hand before you measure again."
+                f"{_last_line(removed.stderr)}. Remove the container before you measure again."
             )
         time.sleep(0.2)

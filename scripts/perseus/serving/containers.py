@@ -1,10 +1,10 @@
-"""Run Triton in a container of NVIDIA: the launchers `docker` and `podman`, and parts of
+"""Run Triton in NVIDIA's container, for the launchers `docker` and `podman`, and partly
 `apptainer`.
 
-A container uses the host's network, and all addresses of the server are on the loopback. Docker and
-podman name it after the process that owns it; leaving the context stops and removes it by name. If
-the measuring process is killed, the kernel sends SIGTERM to the engine's program, which forwards
-it. The next start removes any remaining container.
+A container uses the host's network, and the server listens only on the loopback address. Docker and
+podman name the container after the process that owns it. At the end of the context, Perseus stops
+and removes the container by its name. If the measuring process is killed, the kernel sends SIGTERM
+to the engine's program, which forwards the signal. The next start removes any remaining container.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does, in a container of an engine with docker's command line."""
+    """Serve a model repository with the interface of `launch`, in a container of an engine with
+    docker's command line."""
     return engine_triton(
         engine,
         contents(server),
@@ -85,12 +86,12 @@ def engine_triton(
     rate_limited_cores: int = 0,
     ready_timeout_s: float = READY_S,
 ) -> Iterator[RunningServer]:
-    """Serve a model repository in a container of an engine like docker.
+    """Serve a model repository in a container of an engine with docker's command line.
 
-    The arguments are those of `embedded_triton`, plus `inside`, the content of the container, and
-    `say`, which takes a message about a pull. Raises ServerError if the program, its daemon, the
-    image or the GPUs are missing, and for the reasons of `embedded_triton`. No container remains
-    then.
+    The arguments are those of `embedded_triton`, and two more: `inside` is the content of the
+    container, and `say` takes a message about a pull. Raises ServerError if the program, its
+    daemon, the image or the GPUs are missing, and for the reasons of `embedded_triton`. After an
+    error, no container remains.
     """
     check_served(repository, cores)
     program = find_engine(engine.program)
@@ -116,19 +117,21 @@ def engine_triton(
 
 
 def serves(name: str, _pid: int, ports: Ports) -> bool:
-    """Return whether the server of this name answers on its ports with all its models."""
-    # The response must contain the name of this server, since another server may have the port.
+    """Return whether the server with this name responds on its ports, and all its models are
+    ready."""
+    # The response must contain the name of this server, since another server may use the port.
     return answers_to(name, ports.http) and models_ready(ports.http)
 
 
 def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
-    """Return the server's process id, if it is visible, after a check of its cores."""
+    """Return the server's process id, None if the process is not visible, after a check of its
+    cores."""
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):
             raise ServerError(
                 f"the container's server may use CPUs {psutil.Process(pid).cpu_affinity()}, not "
-                f"only {list(cores)}: the engine does not pin it. Look at its cgroup settings, or "
+                f"only {list(cores)}: the engine does not pin it. Check its cgroup settings, or "
                 "choose another launcher."
             )
     return pid
@@ -136,9 +139,9 @@ def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
 
 def _end(engine: str, name: str, process: subprocess.Popen[bytes]) -> None:
     """Stop and remove a container in any state."""
-    with contextlib.suppress(ServerError):  # the removal reports it
+    with contextlib.suppress(ServerError):  # the removal reports a broken engine
         call(engine, "stop", "-t", str(STOP_S), name)
-    # End the engine's program before the removal: it may still be creating the container.
+    # End the engine's program before the removal: the program may still create the container.
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)

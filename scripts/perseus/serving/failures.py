@@ -1,4 +1,4 @@
-"""Explain why a server did not start or has ended: the end of its log, and what to do."""
+"""Explain why a server did not start or has ended, with the end of its log and what to do."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from perseus.host.logs import last_lines
 
 
 class ServerError(RuntimeError):
-    """The server did not start, or ended early. The message says why and what to do next."""
+    """The server did not start, or ended early. The message states the reason and what to do
+    next."""
 
 
 class PortTakenError(ServerError):
-    """Another program took a port between its choice and its use."""
+    """Another program took a port after Perseus had chosen it, and before the server used it."""
 
 
 _HINTS = (
@@ -26,15 +27,15 @@ _HINTS = (
     (
         r"cgroup controller|cpuset",
         "Hint: this user may not pin containers to cores (the cgroup controller cpuset); delegate "
-        "it to the user, run as root, or choose the launcher apptainer, which needs none.",
+        "it to the user, run as root, or choose the launcher apptainer, which needs no cgroup.",
     ),
     (
         r"tritonserver.*(executable file )?not found|tritonserver: no such file",
-        "Hint: the image has no tritonserver; take nvcr.io/nvidia/tritonserver:<YY.MM>-py3.",
+        "Hint: the image has no tritonserver; use nvcr.io/nvidia/tritonserver:<YY.MM>-py3.",
     ),
     (
         r"unable to find backend library|unable to find .*backend",
-        "Hint: the model names a backend that the folder of backends does not have.",
+        "Hint: the model names a backend that the folder of backends does not contain.",
     ),
     (
         r"ModuleNotFoundError|No module named",
@@ -46,7 +47,7 @@ _HINTS = (
     ),
     (
         r"No space left",
-        "Hint: a disk is full; free some of it, or set TMPDIR to another folder.",
+        "Hint: a disk is full; free some space, or set TMPDIR to another folder.",
     ),
     (
         r"failed to map segment from shared object",
@@ -69,7 +70,10 @@ _HINTS = (
 
 
 def in_a_line(error: Exception) -> str:
-    """Return the message of an error without the log, except why models were not loaded."""
+    """Return the message of an error in one line.
+
+    From the log, the line contains only the reasons for which models were not loaded.
+    """
     first, *log = str(error).splitlines()
     message = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
     refused = (re.search(r"failed to load '.*", line) for line in log)
@@ -79,8 +83,8 @@ def in_a_line(error: Exception) -> str:
 def early_exit(returncode: int, log_path: Path) -> ServerError:
     if returncode == CORES_REFUSED:
         return ServerError(
-            "the cores for the server are not all available to this job any more: its CPU set was"
-            " changed while it ran (taskset, a cgroup). Start it again."
+            "the CPU set of this job no longer contains all cores of the server, because the CPU"
+            " set changed during the job (taskset, a cgroup). Start the job again."
         )
     lines = last_lines(log_path)
     what = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
@@ -111,12 +115,12 @@ def dead_model(log_path: Path) -> ServerError:
 
 
 def _hint(lines: str) -> str:
-    """Return a hint for known log messages; empty for others."""
+    """Return a hint for known log messages; empty for other messages."""
     return next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
 
 
 def _still_loading(log_path: Path) -> str:
-    """Return a hint for models that Triton has begun to load and has not finished."""
+    """Return a hint with the models that Triton is still loading."""
     log = log_path.read_text(errors="replace")
     begun = dict.fromkeys(re.findall(r"\bloading: (\S+?):\d+", log))
     ended = {*re.findall(r"(?:successfully loaded|failed to load) '([^']+)'", log)}

@@ -1,4 +1,4 @@
-"""Start a server: its launcher is the module of that name in `launchers`."""
+"""Start a server. Each launcher is a module in `launchers`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ def launch(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve all models of `repository` on these CPUs; every launcher has this function as `serve`.
+    """Serve all models of `repository` on these CPUs. Every launcher has a function `serve` with
+    this interface.
 
     `repository` is None only for a remote server that already has all models. The context manager
-    yields a `RunningServer` whose models are ready. On exit, also after an error, it removes
-    everything that it started. It raises ServerError if the server cannot be started. `say` takes
-    messages about long steps, such as the pull of an image. `rate_limited_cores` are the cores that
-    tenants with a priority share; 0 if no tenant has one.
+    yields a `RunningServer` whose models are ready. On exit, also after an error, the launcher
+    removes everything that it started. The launcher raises ServerError if it cannot start the
+    server. `say` takes messages about long steps, for example about the pull of an image.
+    `rate_limited_cores` is the number of cores that tenants with a priority share, 0 if no tenant
+    has a priority.
     """
     launcher = import_module(f"{launchers.__name__}.{server.launcher}")
     return launcher.serve(
@@ -42,12 +44,14 @@ def launch(
 def cores_of(
     server: MeasuredServer, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Reserve (cores of the server, cores of the client) on this host, and the server's GPUs.
+    """Reserve the cores of the server and of the client on this host, and the server's GPUs; yield
+    both lists of cores.
 
-    `say` gets the message for whom the job waits; `owner` is the name that others see. A remote
-    server has no cores here. Its client takes the configured number, when no other measurement of
-    this host loads a server of the same name. Raises TooFewCoresError, GpuError, and LockError if a
-    lock in `folder` cannot be used.
+    If another job uses the cores, this job waits, and `say` gets a message with the owner of the
+    other job. `owner` is the name of this job in the messages of other jobs. A remote server has no
+    cores on this host. The client of a remote server gets the configured number of cores as soon as
+    no other measurement of this host loads a server with the same name. Raises TooFewCoresError,
+    GpuError, and LockError if a lock in `folder` is unusable.
     """
     if server.remote is not None:
         with (

@@ -1,7 +1,7 @@
-"""Push models to a remote Triton, and unload them.
+"""Push models to a remote Triton, and unload the pushed models.
 
-Each pushed model has a parameter with its owner. The next measurement on the same host recognises
-the models of a killed measurement by it, and removes them.
+Each pushed model has a parameter with its owner. By this parameter, the next measurement on the
+same host recognises and removes the models of a killed measurement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from perseus.serving.remote_failures import explained
 from perseus.serving.running_server import RunningServer
 
 MARK = "perseus"
-"""The parameter of a pushed model: its owner, a space, and the study and scenario."""
+"""Name of the parameter of a pushed model. The value consists of the owner, a space, and the study
+and scenario."""
 READY = "READY"
 ANSWER_S = 10.0
 LOAD_S = 300.0
@@ -36,7 +37,7 @@ class PushedModel:
 
     config: pb.ModelConfig
     files: dict[str, bytes]
-    """Files by their paths in the model's folder."""
+    """Contents of the files, by the paths in the model's folder."""
 
     @property
     def megabytes(self) -> float:
@@ -44,7 +45,7 @@ class PushedModel:
 
 
 def read_models(repository: Path, owner: str) -> list[PushedModel]:
-    """Read all models of a repository. Raises ServerError without any."""
+    """Read all models of a repository. Raises ServerError if the repository contains no models."""
     models: list[PushedModel] = []
     for path in sorted(repository.glob("*/config.pbtxt")):
         config = text_format.Parse(path.read_text(), pb.ModelConfig())
@@ -53,12 +54,12 @@ def read_models(repository: Path, owner: str) -> list[PushedModel]:
         files = {str(f.relative_to(folder)): f.read_bytes() for f in folder.glob("1/*")}
         models.append(PushedModel(config, files))
     if not models:
-        raise ServerError(f"{repository}: no such model repository; build it first.")
+        raise ServerError(f"the model repository {repository} has no models; build it first.")
     return models
 
 
 class Control:
-    """Model control of a remote server. Every method but `unload` raises ServerError."""
+    """The model control of a remote server. Every method except `unload` raises ServerError."""
 
     def __init__(self, server: RunningServer) -> None:
         self._server, self._access = server, server.access
@@ -79,7 +80,8 @@ class Control:
             raise explained(error, self._server.grpc_address, self._access) from None
 
     def check_http(self) -> None:
-        """Check that HTTP, which has the statistics, is reachable and accepts our headers."""
+        """Check that the server is reachable over HTTP and accepts the headers. The statistics need
+        HTTP."""
         url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"
         try:
             self._access.get(url, ANSWER_S)
@@ -89,8 +91,10 @@ class Control:
     def unload_leftovers(
         self, models: Sequence[PushedModel], *, allow_other_models: bool, say: Callable[[str], None]
     ) -> None:
-        """Unload models of ended measurements of this host; raise ServerError for other models in
-        the way."""
+        """Unload the models of ended measurements of this host.
+
+        Raises ServerError if other models would disturb the measurement.
+        """
         ours = {model.config.name for model in models}
         owners = {name: self._owner(name) for name in self.loaded()}
         dead = names_of_dead_owners(owner.partition(" ")[0] for owner in owners.values())
@@ -100,30 +104,31 @@ class Control:
             self.unload(left, say)
             owners = {name: owner for name, owner in owners.items() if name not in left}
         problems = [
-            f"{name!r}, {f'of the measurement {owner}' if owner else 'not ours'}"
+            f"{name!r}, {f'of the measurement {owner}' if owner else 'not pushed by Perseus'}"
             for name, owner in owners.items()
             if name in ours or owner or not allow_other_models
         ]
         if problems:
             raise ServerError(
-                f"the server at {self._server.grpc_address} holds loaded models:"
-                f" {'; '.join(problems)}. They would be measured too, or replaced. Unload them"
-                " (POST /v2/repository/models/<name>/unload) if nobody needs them; set"
-                " other_models: allow to measure beside other models, never beside one of the"
-                " same name or of another measurement."
+                f"the server at {self._server.grpc_address} has loaded models:"
+                f" {'; '.join(problems)}. The measurement would include or replace these"
+                " models. Unload them (POST /v2/repository/models/<name>/unload) if nobody needs"
+                " them; set other_models: allow to measure beside other models, never beside a"
+                " model of the same name or of another measurement."
             )
 
     def loaded(self) -> list[str]:
-        """Return models that are ready, or that are being loaded or unloaded."""
+        """Return the names of models that are ready, or that the server is loading or unloading."""
         index = self._call("get_model_repository_index").models
         on_disk = {m.name for m in index if m.state not in ("", "UNAVAILABLE")}
         return sorted(on_disk.union(self._ready()))
 
     def states(self, name: str) -> dict[str, str]:
-        """Return READY or the reason, by name, of every model in the server's index, and of this
-        one.
+        """Return the state of every model in the server's index and of this model: READY or the
+        reason.
 
-        The index has an entry for each version, one of which is enough.
+        The index contains an entry for each version. A model is ready if one of its versions is
+        ready.
         """
         states: dict[str, str] = {}
         for each in self._call("get_model_repository_index").models:
@@ -133,8 +138,11 @@ class Control:
         return {name: state or "not loaded" for name, state in states.items()} | ready
 
     def _ready(self) -> set[str]:
-        """Return all ready models, by the statistics: the index leaves out pushed models. Empty
-        if the server has statistics of single models only."""
+        """Return the names of all ready models from the statistics, since the index leaves out
+        pushed models.
+
+        The result is empty if the server has only statistics of single models.
+        """
         try:
             return {m.name for m in self._call("get_inference_statistics").model_stats}
         except ServerError as error:
@@ -150,16 +158,17 @@ class Control:
             return False
 
     def config(self, name: str) -> pb.ModelConfig:
-        """Return the configuration of a ready model, as its server completed it."""
+        """Return the configuration of a ready model, as the server completed it."""
         return self._call("get_model_config", name).config
 
     def versions(self, name: str) -> list[str]:
-        """Return the ready versions of a model; the highest one answers requests without a
+        """Return the ready versions of a model. The highest version responds to requests without a
         version."""
         return list(self._call("get_model_metadata", name).versions)
 
     def _owner(self, name: str) -> str:
-        """Return the owner of a loaded model; empty if Perseus did not push it or it has gone."""
+        """Return the owner of a loaded model; empty if Perseus did not push the model, or the model
+        is gone."""
         try:
             config = self.config(name)
         except ServerError:
@@ -183,13 +192,13 @@ class Control:
             raise ServerError(f"the server says that {name} is not ready after it was loaded")
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
-        """Unload models independently, and wait until they are gone; report failures as
-        messages."""
+        """Unload models independently of each other, and wait until they are gone. Messages report
+        failures."""
         refused: dict[str, list[str]] = {}
         deadline_s = time.monotonic() + UNLOAD_S
         for name in names:
             try:
-                # Waits only once in total for a server that does not answer.
+                # If the server does not respond, the deadline limits the wait for all models.
                 left_s = max(0.1, min(ANSWER_S, deadline_s - time.monotonic()))
                 self._call("unload_model", name, timeout_s=left_s)
             except ServerError as error:
@@ -211,7 +220,7 @@ class Control:
 
 
 def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:
-    """Return settings that the server changed and that affect a measurement."""
+    """Return the settings that the server changed and that affect a measurement."""
     found: list[str] = []
     for what, read in _SETTINGS.items():
         wanted, got = read(asked), read(served)

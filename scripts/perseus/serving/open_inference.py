@@ -1,6 +1,6 @@
-"""Ask a server for the information of the Open Inference Protocol, over gRPC or HTTP.
+"""Ask a server for its metadata and state by the Open Inference Protocol, over gRPC or HTTP.
 
-https://github.com/kserve/open-inference-protocol
+The protocol is described in https://github.com/kserve/open-inference-protocol.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ ANSWER_S = 10.0
 
 
 class _Answer(BaseModel):
-    """A response; keys without a field here are ignored, since servers add their own."""
+    """A response with metadata. Keys without a field in this class are ignored, since servers add
+    their own keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class ServerMetadata(_Answer):
-    """Metadata of a server. `extensions` name what it offers beyond the protocol, such as
+    """The metadata of a server. `extensions` names functions beyond the protocol, for example
     statistics."""
 
     name: str
@@ -34,8 +35,8 @@ class ServerMetadata(_Answer):
 
 
 class TensorMetadata(_Answer):
-    """Metadata of a tensor. `shape` is that of a whole tensor, batch included; -1 is an open
-    size."""
+    """The metadata of a tensor. `shape` is the shape of a whole tensor with its batch; -1 is an
+    open size."""
 
     name: str
     datatype: str
@@ -43,7 +44,7 @@ class TensorMetadata(_Answer):
 
 
 class ModelMetadata(_Answer):
-    """A model as its server describes it; only the name is mandatory."""
+    """A model as its server describes it. Only the name is mandatory."""
 
     name: str
     versions: tuple[str, ...] | None = ()
@@ -56,17 +57,19 @@ A = TypeVar("A", bound=_Answer)
 
 
 def server_metadata(server: RunningServer) -> ServerMetadata:
-    """Return the server's metadata. Raises ServerError if it does not answer with them."""
+    """Return the server's metadata. Raises ServerError if the server does not respond with
+    metadata."""
     return _asked(server, ServerMetadata, "get_server_metadata", "/v2")
 
 
 def model_metadata(server: RunningServer, model: str) -> ModelMetadata:
-    """Return the model's metadata. Raises ServerError if the server does not answer with them."""
+    """Return the model's metadata. Raises ServerError if the server does not respond with
+    metadata."""
     return _asked(server, ModelMetadata, "get_model_metadata", f"/v2/models/{model}", model)
 
 
 def require_ready(server: RunningServer, model: str) -> None:
-    """Raise ServerError if a model is not ready; the server may also answer with an error."""
+    """Raise ServerError if a model is not ready, or if the server responds with an error."""
     if server.protocol == "http":
         _get(server, f"/v2/models/{model}/ready")
     elif not _call(server, "is_model_ready", model):
@@ -74,7 +77,7 @@ def require_ready(server: RunningServer, model: str) -> None:
 
 
 def is_live(server: RunningServer, timeout_s: float = ANSWER_S) -> bool:
-    """Return whether the server answers a health request with yes."""
+    """Return whether the server responds positively to a health request."""
     try:
         if server.protocol == "http":
             _get(server, "/v2/health/live", timeout_s)

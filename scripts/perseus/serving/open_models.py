@@ -1,6 +1,7 @@
-"""Models of a server that reports only their metadata, as in the Open Inference Protocol.
+"""Read models of a server that reports only metadata, as in the Open Inference Protocol.
 
-Metadata has no batches. A model takes batches if the first size of each of its tensors is open.
+Metadata contains no information on batches. A model accepts batches if the first size of each of
+its tensors is open.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 def read_open_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Ask a server for its model, whose requests will carry this number of examples.
+    """Return a model as the server's metadata describes it. Each request to the model will carry
+    `request_batch_size` examples.
 
-    The metadata do not say how many examples a request may carry, and whether the server joins
-    requests: `max_batch_size` is the configured size (0 without batches), and `dynamic_batching` is
-    None. Raises ServerError if the server has no such model or it is not ready, and for a model
-    that cannot be measured by requests with one response of numbers each.
+    The metadata does not say how many examples a request may carry, and whether the server joins
+    requests. Therefore `max_batch_size` is the configured size (0 without batches), and
+    `dynamic_batching` is None. Raises ServerError if the server does not have the model, or the
+    model is not ready. Perseus measures only requests with one response that consists of numbers,
+    and raises ServerError for all other models.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)
@@ -40,7 +43,9 @@ def read_open_model(
     has_batches = _has_batches((*inputs, *outputs), wanted.shape)
     problems = [*_of_tensors(inputs, outputs, wanted.shape, has_batches)]
     if request_batch_size > 1 and not has_batches:
-        problems.append(f"it takes no batches (lower request_batch_size, {request_batch_size})")
+        problems.append(
+            f"the model accepts no batches (lower request_batch_size, {request_batch_size})"
+        )
     if problems:
         raise ServerError(
             f"{wanted.name!r} of the server at {server.asked_address} cannot be measured:"
@@ -65,8 +70,8 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Return whether the first size of each tensor is the batch: it is open, and `shape` leaves it
-    out."""
+    """Return whether the first size of each tensor is the batch: the size is open, and `shape`
+    leaves it out."""
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors
@@ -89,24 +94,27 @@ def _of_tensors(
 ) -> Iterator[str]:
     for what, tensors in (("input", inputs), ("output", outputs)):
         if not tensors:
-            yield f"its metadata names no {what}s (name them in the settings of the model there)"
+            yield (
+                f"its metadata names no {what}s (name them in the settings of the model on the"
+                " server)"
+            )
         for each in tensors:
             if each.datatype not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {each.datatype}, but only numbers are"
+                    f"its {what} {each.name!r} has the type {each.datatype}, but only numbers are"
                     f" supported ({', '.join(DTYPES)})"
                 )
     asked = dict(zip((each.name for each in inputs), _dims(inputs, has_batches), strict=True))
     for name in shape:
         if name not in asked:
-            hint = did_you_mean(name, list(asked)) or f" (it has {', '.join(asked)})"
-            yield f"shape: {name!r} is none of its inputs{hint}"
+            hint = did_you_mean(name, list(asked)) or f" (the inputs are {', '.join(asked)})"
+            yield f"shape: {name!r} is not an input of the model{hint}"
     for name, dims in asked.items():
         given = closed(dims, shape.get(name))
         if OPEN in given:
             yield (
-                f"its input {name!r} is of shape {list(dims)}, and -1 is not fixed"
+                f"its input {name!r} has the shape {list(dims)}, and -1 is an open size"
                 f" (set shape: {{{name}: [...]}} of the model)"
             )
         elif not fits(given, dims):
-            yield f"shape: {name!r} is {list(given)}, and the server's input is {list(dims)}"
+            yield f"shape: {name!r} is {list(given)}, but the shape of the input is {list(dims)}"

@@ -1,4 +1,4 @@
-"""Find models with Triton's response cache, which answers repeated requests instead of the
+"""Find models with Triton's response cache, which responds to repeated requests instead of the
 model."""
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from tritonclient.grpc import model_config_pb2 as pb
 def cached_models(
     config_of: Callable[[str], pb.ModelConfig], config: pb.ModelConfig
 ) -> Iterator[str]:
-    """Return the names of the models with a response cache among this one and, if it is an
-    ensemble, the models that its requests pass.
+    """Yield the names of models with a response cache.
 
-    `config_of` reads the configuration of a model by its name.
+    The function checks this model and, if the model is an ensemble, all models that its requests
+    pass. `config_of` returns the configuration of a model by its name.
     """
     if config.response_cache.enable:
         yield config.name

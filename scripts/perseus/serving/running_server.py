@@ -1,4 +1,4 @@
-"""A server that is ready to serve, with any launcher."""
+"""Describe a server that is ready to serve, with any launcher."""
 
 from __future__ import annotations
 
@@ -33,29 +33,31 @@ class RunningServer:
     pid: int | None
     """Process id of the server itself; None if it runs on another host."""
     access: Access = PLAIN
-    """TLS and headers."""
+    """TLS and headers of all calls."""
     image_id: str | None = None
     """Id of the container's image, if the engine reports it."""
     protocol: str = "grpc"
-    """Protocol for questions about the server and its models: grpc, or http if it has no gRPC."""
+    """Protocol for calls about the server and its models: grpc, or http if the server has no
+    gRPC."""
     extensions: frozenset[str] = OF_TRITON
     """Functions of the server beyond the Open Inference Protocol."""
 
     @property
     def asked_address(self) -> str:
-        """The address for questions about the server and its models."""
+        """Return the address for calls about the server and its models."""
         return self.http_address if self.protocol == "http" else self.grpc_address
 
     def alive(self) -> bool:
-        """Whether the server's process runs; always true on another host."""
+        """Return whether the server's process runs; always true for a server on another host."""
         return self.pid is None or self._status() not in (None, psutil.STATUS_ZOMBIE)
 
     def stopped(self) -> bool:
-        """Whether a signal has stopped the server's process."""
+        """Return whether a signal has stopped the server's process."""
         return self._status() == psutil.STATUS_STOPPED
 
     def _status(self) -> str | None:
-        """Status of the server's process; None if it has ended or is not visible."""
+        """Return the status of the server's process; None if the process has ended or is not
+        visible."""
         if self.pid is None:
             return None
         try:
@@ -64,7 +66,8 @@ class RunningServer:
             return None
 
     def pids(self) -> list[int]:
-        """Ids of the server and of its stub processes; empty after its end."""
+        """Return the process ids of the server and of its stub processes; empty after the server's
+        end."""
         if self.pid is None:
             return []
         try:

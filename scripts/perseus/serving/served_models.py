@@ -1,6 +1,7 @@
-"""Read the models that a remote server already has, and check whether they can be measured.
+"""Read models that a remote server already has, and check whether Perseus can measure them.
 
-Nothing is loaded or unloaded. A model that cannot be measured is refused with all reasons.
+Perseus loads and unloads no models here. For a model that Perseus cannot measure, the error states
+all reasons.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ MAX_NAMED: Final = 20
 class ModelOnServer:
     """A model as its server reports it.
 
-    `max_batch_size` is 0 if requests have no batch. `version` is the highest one, which answers.
-    `config_sha256` is the hash of the configuration, or else of the metadata. `dynamic_batching` is
-    None if the server does not report it.
+    `max_batch_size` is 0 if requests have no batch. `version` is the highest version, which
+    responds to requests. `config_sha256` is the hash of the configuration, or else of the metadata.
+    `dynamic_batching` is None if the server does not report it.
     """
 
     name: str
@@ -47,10 +48,12 @@ class ModelOnServer:
 def read_served_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Ask a server for its model, whose requests will carry this number of examples.
+    """Return a model as the server's configuration describes it. Each request to the model will
+    carry `request_batch_size` examples.
 
-    Raises ServerError if the server cannot be asked, has no such model or it is not ready, and for
-    a model that cannot be measured by requests with one response of numbers each.
+    Raises ServerError if the server is unreachable, does not have the model, or the model is not
+    ready. Perseus measures only requests with one response that consists of numbers, and raises
+    ServerError for all other models.
     """
     with Control(server) as control:
         states = control.states(wanted.name)
@@ -80,7 +83,9 @@ def read_served_model(
     problems = [*_of_kind(config), *cached, *_of_tensors(found, wanted.shape, config)]
     if request_batch_size > max(1, most := found.max_batch_size):
         takes = f"batches of at most {most}" if most else "no batches"
-        problems.append(f"it takes {takes} (lower request_batch_size, {request_batch_size})")
+        problems.append(
+            f"the model accepts {takes} (lower request_batch_size, {request_batch_size})"
+        )
     if problems:
         raise ServerError(
             f"{wanted.name!r} of the server at {server.grpc_address} cannot be measured:"
@@ -99,13 +104,14 @@ def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
 
 
 def _digest(config: pb.ModelConfig) -> str:
-    """Return a digest of the configuration, independent of its serialisation."""
+    """Return a hash of the configuration that does not depend on its serialisation."""
     plain = json_format.MessageToDict(config, preserving_proto_field_name=True)
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Yield required inputs and inputs that the study names, with its shapes."""
+    """Return the required inputs and the inputs that the study names, with the shapes of the
+    study."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -117,12 +123,12 @@ def _spec(of: Any) -> TensorSpec:
 
 def _of_kind(config: pb.ModelConfig) -> Iterator[str]:
     if config.model_transaction_policy.decoupled:
-        yield "it is decoupled: a request may have any number of responses"
+        yield "the model is decoupled: a request may have any number of responses"
     if config.HasField("sequence_batching"):
-        yield "it keeps a state from one request to the next (sequence batching)"
+        yield "the model keeps a state from one request to the next (sequence batching)"
     for what, tensors in (("inputs", config.input), ("outputs", config.output)):
         if not tensors:
-            yield f"its configuration names no {what}"
+            yield f"the configuration of the model names no {what}"
 
 
 def _of_tensors(
@@ -132,33 +138,35 @@ def _of_tensors(
         for each in specs:
             if each.datatype not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {each.datatype}, but only numbers are"
+                    f"its {what} {each.name!r} has the type {each.datatype}, but only numbers are"
                     f" supported ({', '.join(DTYPES)})"
                 )
     dims = {each.name: tuple(each.dims) for each in config.input}
     for name in shape:
         if name not in dims:
-            hint = did_you_mean(name, list(dims)) or f" (it has {', '.join(dims)})"
-            yield f"shape: {name!r} is none of its inputs{hint}"
+            hint = did_you_mean(name, list(dims)) or f" (the inputs are {', '.join(dims)})"
+            yield f"shape: {name!r} is not an input of the model{hint}"
     for each in found.inputs:
         asked, given = dims[each.name], list(each.dims)
         if OPEN in given:
             yield (
-                f"its input {each.name!r} is of shape {list(asked)}, and -1 is not fixed"
+                f"its input {each.name!r} has the shape {list(asked)}, and -1 is an open size"
                 f" (set shape: {{{each.name}: [...]}} of the model)"
             )
         elif not fits(given, asked):
-            yield f"shape: {each.name!r} is {given}, and the server's input is {list(asked)}"
+            yield f"shape: {each.name!r} is {given}, but the shape of the input is {list(asked)}"
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape with the given sizes, for all dimensions or for the open ones; the given
-    sizes if they fit neither."""
+    """Return a shape with the given sizes in place of all sizes, or in place of the open sizes.
+
+    If the given sizes fit neither way, the result is the given sizes.
+    """
     return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
-    """Return whether a shape matches the configured one, in which -1 is open."""
+    """Return whether a shape matches the configured shape, in which -1 is an open size."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Facts that a server reports, and its round-trip time."""
+"""Collect facts that a server reports, and measure its round-trip time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ANSWER_S = 5.0
 
 
 def server_facts(server: RunningServer) -> dict[str, Any]:
-    """Return the record's keys `server_name`, `triton_version`, `tells_statistics`, `image_id` and
-    `round_trip_p50_ms`.
+    """Return the keys of record.json with facts about a server: `server_name`, `triton_version`,
+    `tells_statistics`, `image_id` and `round_trip_p50_ms`.
 
-    The round trip is unknown for a server without gRPC. Raises ServerError.
+    The round-trip time is unknown for a server without gRPC. Raises ServerError.
     """
     about = server_metadata(server)
     return {

@@ -1,4 +1,4 @@
-"""Triton's statistics of a model."""
+"""Read Triton's statistics of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from perseus.serving.running_server import STATISTICS, RunningServer
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Triton's cumulative times of a model: executed requests, and nanoseconds for each part.
+    """Triton's cumulative times of a model: the number of executed requests, and nanoseconds for
+    each part.
 
     The response cache answered `cache_hits` of the requests.
     """
@@ -26,23 +27,23 @@ class ServerTimes:
 
     @property
     def busy_ns(self) -> int:
-        """Nanoseconds in which requests occupied an instance of the model."""
+        """Return the nanoseconds in which requests occupied an instance of the model."""
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
     def since(self, before: ServerTimes) -> ServerTimes | None:
-        """Return the increase since an earlier reading.
+        """Return the increase since an earlier reading; None if a counter decreased.
 
-        None if a counter decreased: the model was loaded again in between, and Triton then counts
-        from 0.
+        A counter decreases if the server has loaded the model again after the earlier reading,
+        since Triton then counts from 0.
         """
         added = [new - old for new, old in zip(astuple(self), astuple(before), strict=True)]
         return ServerTimes(*added) if min(added) >= 0 else None
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
-    """Return statistics of the highest version, which answers requests.
+    """Return the statistics of a model's highest version, which responds to requests.
 
-    Raises ServerError if the server does not answer with statistics of the model.
+    Raises ServerError if the server does not respond with statistics of the model.
     """
     url = f"{server.access.scheme}://{server.http_address}/v2/models/{model}/stats"
     try:
@@ -57,18 +58,19 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
             cache_hits=int(stats["cache_hit"]["count"]) if "cache_hit" in stats else 0,
         )
     except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
-        message = server.access.hide(f"no statistics of {model} from the server: {error}")
+        message = server.access.hide(f"the server sent no statistics of {model}: {error}")
         raise ServerError(message) from None
 
 
 def tenant_times(
     server: RunningServer, model: str, steps: Sequence[str], timeout_s: float = 10.0
 ) -> ServerTimes | None:
-    """Return statistics of a tenant's model; `steps` are the models of an ensemble. None without
-    statistics.
+    """Return the statistics of a tenant's model; None for a server without statistics.
 
-    Triton adds up the compute times of the steps, but not their queue times. The output time of a
-    step is counted again as the wait for the next step. Raises ServerError as `server_times` does.
+    `steps` contains the models of an ensemble. Triton adds up the compute times of the steps, but
+    not their queue times. Triton counts the output time of a step a second time as the wait for the
+    next step. Therefore the function reads queue times and output time from the steps. Raises the
+    errors of `server_times`.
     """
     if STATISTICS not in server.extensions:
         return None

@@ -1,4 +1,5 @@
-"""Command line of a tritonserver: its ports on the loopback address, arguments and backends."""
+"""Build the command line of a tritonserver: its ports on the loopback address, arguments and
+backends."""
 
 from __future__ import annotations
 
@@ -13,24 +14,24 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 
 BACKENDS = Path(__file__).resolve().parents[2] / "backends"
-"""Folder of Perseus's Python backends: one folder `<runtime>/model.py` each."""
+"""Folder of Perseus's Python backends, with one folder `<runtime>/model.py` each."""
 TENSORS = "perseus_tensors.py"
-"""Module in that folder which the backends import; backends of tests also import it."""
+"""Module in the folder of the backends that all backends import, also those of tests."""
 SHM_MIB = 16
-"""Shared memory per model instance, initially and per growth step."""
+"""Shared memory per model instance in MiB, initially and per growth step."""
 DRAIN_S = 10
-"""Triton's own limit for finishing the requests that it has accepted."""
+"""Time limit in seconds within which Triton itself finishes the requests that it has accepted."""
 
 
 class Ports(NamedTuple):
-    """Ports of one server on the loopback."""
+    """The ports of one server on the loopback address."""
 
     http: int
     grpc: int
     metrics: int
 
     def running(self, pid: int | None, image_id: str | None = None) -> RunningServer:
-        """The running server on these ports."""
+        """Return the running server on these ports."""
         return RunningServer(
             grpc_address=f"127.0.0.1:{self.grpc}",
             http_address=f"127.0.0.1:{self.http}",
@@ -41,18 +42,20 @@ class Ports(NamedTuple):
 
 
 def check_served(repository: Path, cores: Sequence[int]) -> None:
-    """Raise ServerError if there are no models, or no core for the server."""
+    """Raise ServerError if the model repository is missing, or if no core is left for the
+    server."""
     if not cores:
         raise ServerError(
-            "no CPU core is left for the server: it needs at least one that the client does not "
-            "use. Measure on a host with two cores or more, or give the client fewer."
+            "no CPU core is left for the server: the server needs at least one core that the "
+            "client does not use. Measure on a host with two cores or more, or give the client "
+            "fewer cores."
         )
     if not repository.is_dir():
-        raise ServerError(f"{repository}: no such model repository; build it first.")
+        raise ServerError(f"the model repository {repository} does not exist; build it first.")
 
 
 def free_ports() -> Ports:
-    """Choose ports that are free now on the loopback address."""
+    """Return ports that are free now on the loopback address."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
         for each in sockets:
@@ -63,11 +66,13 @@ def free_ports() -> Ports:
 def arguments(
     name: str, repository: Path, ports: Ports, shm_mib: int, rate_limited_cores: int
 ) -> list[str]:
-    """Arguments of a tritonserver that serves all of `repository` on the loopback address only.
+    """Return the arguments of a tritonserver that serves all models of `repository`, on the
+    loopback address only.
 
-    name: of `orphans.unique_name`; the server answers with it, and its shared memory bears it.
-    shm_mib: shared memory per model instance in MiB, initially and per growth step.
-    rate_limited_cores: cores that tenants with a priority share; 0 switches the limiter off.
+    `name` is a name from `orphans.unique_name`. The server reports this name, and the name of its
+    shared memory contains it. `shm_mib` is the shared memory per model instance in MiB, initially
+    and per growth step. `rate_limited_cores` is the number of cores that tenants with a priority
+    share; 0 switches the rate limiter off.
     """
     shm_bytes = shm_mib * 2**20
     limits = [
@@ -78,7 +83,7 @@ def arguments(
         f"--id={name}",
         f"--model-repository={repository}",
         "--disable-auto-complete-config",
-        # Triton appends a UUID to the prefix without a separator
+        # Triton appends a UUID to the prefix without a separator.
         f"--backend-config=python,shm-region-prefix-name={name}-",
         f"--backend-config=python,shm-default-byte-size={shm_bytes}",
         f"--backend-config=python,shm-growth-byte-size={shm_bytes}",

@@ -24,7 +24,7 @@ _START_ATTEMPTS = 5
 _STOP_S = DRAIN_S + 5.0
 _POLL_S = 0.01
 _LOOK_S = 0.25
-_DEAD_S = 1.0  # longer than Triton needs to notice the end of a process that has reported its start
+_DEAD_S = 1.0  # within this time, Triton detects the end of a process that had started properly
 
 
 @contextmanager
@@ -38,13 +38,12 @@ def serving(
     ready_timeout_s: float,
     end: Callable[[subprocess.Popen[bytes]], None],
 ) -> Iterator[tuple[subprocess.Popen[bytes], Ports]]:
-    """Start a process that serves on its ports, as `child_process.start` does, while the context is
-    open.
+    """Run a server process while the context is open; yield the process and its ports.
 
-    `ready` says whether the process with this id answers on its ports. Other ports are tried if
-    another program took one of them. `end` ends a process, also one that has already ended, and
-    removes its leftovers. Raises ServerError if the process ends before it is ready, or takes too
-    long.
+    The function starts the process as `child_process.start` does. `ready` says whether the process
+    with this id responds on its ports. If another program has taken a port, the function tries
+    other ports. `end` stops the process if it still runs, and removes the leftovers of the process.
+    Raises ServerError if the process ends before it is ready, or takes too long.
     """
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -75,7 +74,10 @@ def _wait_until_ready(
     timeout_s: float,
     log_path: Path,
 ) -> None:
-    """Wait. Raises ServerError, or PortTakenError if another program has a port."""
+    """Wait until the server is ready.
+
+    Raises ServerError. Raises PortTakenError if another program uses a port.
+    """
     looked_s = time.monotonic()
     deadline = looked_s + timeout_s
     ended_s: dict[int, float] = {}
@@ -94,10 +96,10 @@ def _wait_until_ready(
 
 
 def _ended_children(pid: int) -> list[int]:
-    """Return model processes that have ended.
+    """Return the ids of model processes that have ended.
 
-    Triton waits forever for a process that ended before it reported, for example because of a
-    missing library.
+    If a process ends before it has reported its start, for example because a library is missing,
+    Triton waits for it forever.
     """
     found = []
     with contextlib.suppress(psutil.Error):
@@ -109,7 +111,7 @@ def _ended_children(pid: int) -> list[int]:
 
 
 def models_ready(http_port: int) -> bool:
-    """Return whether the server on this port says that all its models are ready."""
+    """Return whether the server on this port reports that all its models are ready."""
     return _get(http_port, "/v2/health/ready") is not None
 
 
@@ -117,7 +119,7 @@ def answers_to(name: str, http_port: int) -> bool:
     """Return whether the server on this port was started with this name."""
     try:
         return json.loads(_get(http_port, "/v2") or "{}").get("name") == name
-    except (ValueError, AttributeError):  # another program's answer
+    except (ValueError, AttributeError):  # another program responds on this port
         return False
 
 
@@ -129,7 +131,7 @@ def _get(http_port: int, path: str) -> bytes | None:
 
 
 def local_ports(pid: int, status: str) -> set[int]:
-    """Return local ports of a process's TCP connections in a state, such as LISTEN."""
+    """Return the local ports of a process's TCP connections in a state, for example LISTEN."""
     try:
         connections = psutil.Process(pid).net_connections("tcp")
     except psutil.Error:
@@ -138,15 +140,16 @@ def local_ports(pid: int, status: str) -> set[int]:
 
 
 def find_server(root: int, name: str) -> int | None:
-    """Return the id of the tritonserver of this name among `root` and its descendants.
+    """Return the process id of the tritonserver with this name among `root` and its descendants.
 
-    None if it is not visible from here, as in a virtual machine or on another host.
+    The result is None if the process is not visible, for example in a virtual machine or on another
+    host.
     """
     mark = f"--id={name}"
     found = None
     with contextlib.suppress(psutil.Error):
         first = psutil.Process(root)
-        # The programs that start the server also carry its arguments: the last one is the server.
+        # Programs that start the server have the same arguments, but the server comes last.
         for process in (first, *first.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
                 if mark in process.cmdline():
@@ -155,17 +158,17 @@ def find_server(root: int, name: str) -> int | None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop the server: it finishes its requests, then its process group is killed.
+    """Stop the server: let it finish its requests, and then kill its process group.
 
-    Triton needs 1.2 s per model instance to unload, one after the other, and up to 1 s more. No
-    client needs a response afterwards, so the group is killed as soon as no client is connected.
-    (The log is no guide: the server reports no requests in flight while a python-based backend
-    still executes some.)
+    After its last request, Triton needs 1.2 s per model instance to unload, one instance after the
+    other, and up to 1 s more. No client needs a response during this time. Therefore the function
+    kills the group as soon as no client is connected. The log does not show the end of the last
+    request: the server reports no requests in flight while a Python backend still executes some.
     """
     if process.poll() is not None:
         return
     process.terminate()
-    process.send_signal(signal.SIGCONT)  # a stopped process could not react
+    process.send_signal(signal.SIGCONT)  # a stopped process cannot react to SIGTERM
     deadline = time.monotonic() + _STOP_S
     while process.poll() is None and time.monotonic() < deadline:
         if not local_ports(process.pid, psutil.CONN_ESTABLISHED):

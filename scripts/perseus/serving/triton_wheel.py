@@ -1,4 +1,4 @@
-"""The tritonserver of the pip package nvidia-pytriton: its files, and its backends."""
+"""Find the tritonserver of the pip package nvidia-pytriton, and prepare its backends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.serving.triton_command import BACKENDS, TENSORS
 
 @dataclass(frozen=True)
 class Installation:
-    """Paths of the wheel's parts."""
+    """Paths of the parts of nvidia-pytriton."""
 
     binary: Path
     python_backend: Path
@@ -26,9 +26,12 @@ class Installation:
 
 
 def find_installation() -> Installation:
-    """Find the wheel. Raises ServerError if it is missing, incomplete, or has no stub for this
-    Python."""
-    # find_spec, not import: importing the package takes seconds and is not needed
+    """Return the paths of nvidia-pytriton.
+
+    Raises ServerError if the package is missing, is incomplete, or has no stub for this version of
+    Python.
+    """
+    # An import of the package would take seconds, and find_spec needs no import.
     spec = importlib.util.find_spec("pytriton")
     if spec is None or not spec.submodule_search_locations:
         raise ServerError(
@@ -64,13 +67,13 @@ def find_installation() -> Installation:
 
 
 def environment(installation: Installation, folder: Path) -> dict[str, str]:
-    """Environment of a server: the wheel's libraries, and this Python."""
+    """Return the environment of a server, with the libraries of nvidia-pytriton and this Python."""
     libraries = [
         str(folder / "libraries"),
         str(installation.libraries),
         sysconfig.get_config_var("LIBDIR"),
     ]
-    # The stub takes its packages from the first python3 on PATH, which must be this environment.
+    # The stub uses the packages of the first python3 on PATH, which must be this environment.
     search = [str(Path(sys.executable).parent)]
     return {
         **os.environ,
@@ -84,7 +87,7 @@ def _joined(first: list[str], rest: str | None) -> str:
 
 
 def require_plain(folder: Path) -> None:
-    """Raise ServerError if Triton's Python backend cannot run in such a folder."""
+    """Raise ServerError if Triton's Python backend cannot run in a folder with this path."""
     if not is_plain(folder):
         raise ServerError(
             "the server needs a temporary folder whose path has only letters without accents,"
@@ -93,21 +96,22 @@ def require_plain(folder: Path) -> None:
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
-    """Put the backends of a server, and libraries that precede those of the wheel, into its folder.
+    """Copy the backends of a server into its folder, and link libraries that replace those of
+    nvidia-pytriton.
 
-    Raises ServerError if this Python's library is needed and missing, or if the folder's name is
-    unfit.
+    Raises ServerError if the server needs this Python's library and the library is missing, or if
+    the path of the folder is unsuitable.
     """
     require_plain(folder.parent)
     _link_libpython(folder / "libraries", installation)
     directory = folder / "backends"
     python = directory / "python"
     python.mkdir(parents=True)
-    # Copies, since Triton changes the mode of a stub that it cannot run, also through a link.
+    # Copy the files: through a link, Triton would change the mode of a stub that it cannot run.
     for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
         shutil.copy2(installation.python_backend / name, python)
     shutil.copy2(installation.stub, python)
-    shutil.copy2(BACKENDS / TENSORS, python)  # the stub searches modules here, for every runtime
+    shutil.copy2(BACKENDS / TENSORS, python)  # the stub of every runtime searches modules here
     for backend in backends.iterdir():
         if (backend / "model.py").is_file():
             ignored = shutil.ignore_patterns("__pycache__")
@@ -115,11 +119,12 @@ def fill_folder(folder: Path, installation: Installation, backends: Path) -> Non
 
 
 def _link_libpython(folder: Path, installation: Installation) -> None:
-    """Link this Python's library for the stub, if needed.
+    """Link this Python's library for the stub, if the stub needs the library.
 
-    The stub for Python 3.13 needs the libpython of the wheel, which loads the modules `math` and
-    `_datetime` from files. A Python with these modules built in, such as Debian's, has no such
-    files. The stub then gets this Python's library under the name of the wheel's.
+    The stub for Python 3.13 needs the libpython of nvidia-pytriton, which loads the modules `math`
+    and `_datetime` from files. If these modules are built into Python, as in Debian, their files do
+    not exist. In this case, the stub gets this Python's library under the file name of
+    nvidia-pytriton's library.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

@@ -1,4 +1,5 @@
-"""Requests: their send times, contents, transport and outcomes.
+"""Send the requests of tenants: send times, contents, transport, and outcomes.
 
-In: a running server and an arrival process. Out: the times and the status of every request.
+The input is a running server and an arrival process. The output is the times and the status of
+every request.
 """

@@ -1,8 +1,8 @@
-"""Arrival processes: absolute send times, drawn before a window starts.
+"""Draw the send times of a window from an arrival process, before the window starts.
 
-Relative gaps drift, and evenly spaced arrivals hide queueing. Therefore every process here returns
-absolute times, and Poisson is the default (docs/explanation/load.md). `study.recorded` reads
-traces.
+Send times that are computed from gaps drift, and evenly spaced arrivals hide queueing. Therefore
+every arrival process returns absolute times, and the default process is Poisson
+(docs/explanation/load.md). `study.recorded` reads traces.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from perseus.traffic.renewal import GammaGaps
 class Arrivals:
     """An arrival process.
 
-    `cv` is the coefficient of variation of the gaps (gamma only), `gaps_s` are the gaps of a
-    recorded trace (trace only, see `study.recorded`).
+    `cv` is the coefficient of variation of the gaps, for the gamma process only. `gaps_s` contains
+    the gaps of a recorded trace, for the trace process only (see `study.recorded`).
     """
 
     process: Literal["poisson", "constant", "gamma", "trace"] = "poisson"
@@ -42,14 +42,14 @@ class Arrivals:
             return np.empty(0)
         mean_gap_s = 1 / rate_rps
         if self.process == "constant":
-            # A random phase, so that tenants at equal rates do not send simultaneously.
+            # With a random start, tenants at equal rates do not send at the same times.
             return np.arange(rng.uniform(0, mean_gap_s), duration_s, mean_gap_s)
         if self.process == "trace":
             times = _replayed(np.array(self.gaps_s), duration_s / mean_gap_s, rng) * mean_gap_s
             return times[times < duration_s]
         if self.process == "gamma" and self.cv != 1:
             return GammaGaps(self.cv).times_s(rate_rps, duration_s, rng)
-        # Poisson arrivals have no memory, so no random start is needed.
+        # A Poisson process has no memory, so its arrivals need no random start.
         chunk = int(duration_s * rate_rps * 1.1) + 16
         times = np.cumsum(rng.exponential(mean_gap_s, chunk))
         while times[-1] < duration_s:
@@ -61,9 +61,10 @@ class Arrivals:
 def _replayed(
     gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return times in [0, duration) of a cyclic trace, from a random time on.
+    """Return times in [0, duration) of a trace that repeats in a circle, from a random start.
 
-    The unit of time, also of the result, is the mean gap; the circle is closed by one such gap.
+    The unit of all times is the mean gap of the trace. One mean gap separates the end of the trace
+    from its next repetition.
     """
     times = np.cumsum(np.append(gaps / gaps.mean(), 1.0))
     circle, start = times[-1], rng.uniform(0, times[-1])
@@ -73,5 +74,5 @@ def _replayed(
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
-    """The random stream of one tenant in one repeat; streams are independent of each other."""
+    """Return the random stream of one tenant in one repeat. Different streams are independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repeat, tenant)))

@@ -1,7 +1,7 @@
-"""The load client of a tenant: its own processes, pinned to other cores than the server.
+"""Send the load of a tenant from separate processes, pinned to other cores than the server.
 
-`sender` runs in each process. It keeps only four arrays per window, and returns copies of them on
-request, also during the window.
+Each process runs `sender`. A sender keeps only four arrays per window, and returns copies of the
+arrays on request, also during the window.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from perseus.traffic.route import Route
 from perseus.traffic.sender import Result, Setup, Snapshot
 from perseus.traffic.transport import RequestFailedError
 
-# Not multiprocessing's spawn, which would run the caller's main script again.
+# The spawn method of multiprocessing would run the caller's main script again.
 SENDER = "import sys; from multiprocessing.connection import Connection;"
 SENDER += " from perseus.traffic import sender;"
 SENDER += "sender.main(Connection(int(sys.argv[1])))"
-ANSWER_S = 30.0  # for a client process to answer
+ANSWER_S = 30.0  # longest time in which a client process must respond to a command
 
 
 class ClientError(RuntimeError):
-    """A client process ended or does not answer."""
+    """A client process ended or does not respond."""
 
 
 def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
-    """Return latencies of up to `count` requests, sent one after another without other load.
+    """Return the latencies in ms of up to `count` requests, sent one after another without other
+    load.
 
     Raises ClientError if a request fails.
     """
@@ -55,21 +56,22 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
 
 
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
-    """Return the number of client processes of each tenant; None means one per core.
+    """Return the number of client processes of each tenant. None means one process per core.
 
-    More processes would only share the cores, and with fewer a tenant could not use more than one
-    core.
+    More processes would only share the cores. With fewer processes, a tenant could not use all its
+    cores, since one process uses at most one core.
     """
     return chosen or max(1, len(cores) // tenants)
 
 
 class Client:
-    """A tenant's client processes; use as a context manager.
+    """The client processes of a tenant; a context manager.
 
-    One process can use about one core. Requests are dealt out to the processes in turn, so that
-    together they send the planned load, and their results are merged in order of time. `steps` are
-    the Triton models that the requests pass, if not one with the tenant's name. Raises ClientError
-    if a process has no connection, dies, or does not answer within 30 s, and for every later call.
+    One process can use about one core. The client distributes the requests over the processes in
+    turn, so that the processes together send the planned load. The client merges the results of the
+    processes in order of time. `steps` contains the Triton models that the requests pass, if the
+    requests do not go to a single model with the tenant's name. Raises ClientError if a process has
+    no connection, ends, or does not respond within 30 s, and for every later call.
     """
 
     def __init__(
@@ -84,15 +86,15 @@ class Client:
         setup = Setup(route, tuple(cores))
         self._processes = [_Process(name, setup) for _ in range(processes)]
         self.prompt = False
-        """Whether the system let the processes run before ordinary ones (SCHED_RR)."""
+        """Whether the system runs the processes at a higher priority than ordinary processes
+        (SCHED_RR)."""
 
     def __enter__(self) -> Client:
         with ExitStack() as stack:
             for process in self._processes:
                 stack.enter_context(process)
-            granted = [
-                process.receive() for process in self._processes
-            ]  # including the connection of each process
+            # Each process responds after it has connected to the server.
+            granted = [process.receive() for process in self._processes]
             self.prompt = all(granted)
             self._stack = stack.pop_all()
         return self
@@ -101,22 +103,22 @@ class Client:
         self._stack.close()
 
     def start(self, start_ns: int, offsets_s: NDArray[np.float64]) -> None:
-        """Start an open-loop window: send requests at start_ns + offsets_s."""
+        """Start an open-loop window, which sends requests at start_ns + offsets_s."""
         intended_ns = start_ns + np.round(offsets_s * 1e9).astype(np.int64)
         for i, process in enumerate(self._processes):
             process.send("open", intended_ns[i :: len(self._processes)])
 
     def start_closed(self, start_ns: int, seconds: float, concurrency: int) -> None:
-        """Start a closed-loop window: `concurrency` requests in flight for `seconds`.
+        """Start a closed-loop window with `concurrency` requests in flight for `seconds`.
 
-        A request is intended when it is sent.
+        The intended send time of each request is its actual send time.
         """
         end_ns, count = start_ns + round(seconds * 1e9), len(self._processes)
         for i, process in enumerate(self._processes):
             process.send("closed", start_ns, end_ns, len(range(i, concurrency, count)))
 
     def look(self, until_ns: int) -> Snapshot:
-        """Return the current state of the requests intended before `until_ns`."""
+        """Return the current state of the requests with an intended send time before `until_ns`."""
         for process in self._processes:
             process.send("look", until_ns)
         seen: list[Snapshot] = [process.receive() for process in self._processes]
@@ -126,23 +128,23 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """Return the seconds since the last response, while requests are in flight."""
+        """Return the seconds since the last response, if requests are in flight."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
 
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
-        """Stop sending and end the window; `result` has the outcome.
+        """Stop sending, and end the window. `result` returns the outcome.
 
-        Wait up to `patience_s` for responses, cancel the rest, and wait up to `idle_s` until the
-        server has worked off its queue.
+        The client waits up to `patience_s` for responses, and cancels all other requests. Then the
+        client waits up to `idle_s` until the server has worked off its queue.
         """
         for process in self._processes:
             process.send("stop", patience_s, idle_s)
         self._stop_s = patience_s + idle_s
 
     def result(self) -> Result:
-        """The result of the stopped window."""
+        """Return the result of the stopped window."""
         results: list[Result] = [process.receive(self._stop_s) for process in self._processes]
         errors: dict[str, str] = {}
         for each in reversed(results):
@@ -156,17 +158,18 @@ class Client:
 
 
 def _module_folders() -> list[str]:
-    """Return the module folders for a sender: Perseus's first, then those of this process."""
+    """Return the module folders for a sender: the folder of Perseus, then the folders of this
+    process."""
     theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(None, theirs)]
 
 
 class _Process:
-    """One sender process and the pipe to it; a context manager."""
+    """One sender process, and the pipe to it; a context manager."""
 
     def __init__(self, name: str, setup: Setup) -> None:
         self._name, self._setup = name, setup
-        self._fate = "died"  # in case the pipe breaks
+        self._fate = "died"  # the message after a broken pipe
 
     def __enter__(self) -> _Process:
         self._pipe, theirs = Pipe()
@@ -175,9 +178,10 @@ class _Process:
             pass_fds=[theirs.fileno()],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(_module_folders())},
             stdin=subprocess.DEVNULL,
-            # A signal to the parent's group, as from a closing terminal, would end this process
-            # first, and the parent would report a dead client. Not a session: the kernel divides
-            # cores by sessions.
+            # A closing terminal sends a signal to the whole process group of the parent. In the
+            # same group, this process would end first, and the parent would report a dead client.
+            # A new session would change the shares of CPU time, which the kernel divides by
+            # sessions.
             process_group=0,
         )
         theirs.close()
@@ -207,7 +211,7 @@ class _Process:
     def receive(self, more_s: float = 0.0) -> Any:
         try:
             if not self._pipe.poll(ANSWER_S + more_s):
-                # Permanently: a late answer would be taken for the answer to the next command.
+                # Close the pipe: a late response would count as the response to the next command.
                 self._pipe.close()
                 self._fate = "does not answer"
                 raise self._lost()
@@ -223,7 +227,7 @@ class _Process:
 
 
 def _merged(parts: Sequence[Requests]) -> Requests:
-    """Requests of several senders in the order of their intended times."""
+    """Return the requests of several senders, in the order of their intended send times."""
     columns = [
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("intended_ns", "sent_ns", "done_ns", "status")

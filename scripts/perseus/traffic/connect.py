@@ -1,4 +1,4 @@
-"""Open the transport of a route; imports only the module of its protocol."""
+"""Open the transport of a route. The module imports only the code of the route's protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.traffic.transport import Transport
 def connect(route: Route) -> Transport:
     """Return a transport as a context manager.
 
-    Entering it raises RequestFailedError without a connection within 5 s.
+    Entering the context raises RequestFailedError without a connection within 5 s.
     """
     module = import_module(f"perseus.traffic.{route.protocol}_transport")
     return cast(Transport, module.TRANSPORT(route))

@@ -1,8 +1,9 @@
-"""Requests over gRPC, serialised in advance, so that protobuf costs no time per request.
+"""Send requests over gRPC. All requests are serialised in advance, so protobuf uses no time per
+request.
 
-Perseus has its own HTTP/2 client: calls of grpcio from Python took about twice the CPU time, and
-its threads delayed sends (docs/explanation/benchmarks.md, "The client").
-https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+Perseus has its own HTTP/2 client. Calls of grpcio from Python used about twice the CPU time, and
+the threads of grpcio delayed sends (docs/explanation/benchmarks.md, "The client"). The protocol is
+described in https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from perseus.traffic.transport import Answered, RequestFailedError
 
 METHOD: Final = "/inference.GRPCInferenceService/ModelInfer"
 OK: Final = str(StatusCode.OK.value[0])
-PREFIX_BYTES: Final = 5  # prefix of a message: whether it is compressed, and its length
+PREFIX_BYTES: Final = 5  # the prefix of a message has a flag for compression and a length
 _CODES: Final = {str(code.value[0]): code for code in StatusCode}
 _CODES_OF_HTTP: Final = dict.fromkeys(("429", "502", "503", "504"), StatusCode.UNAVAILABLE)
 _STATUS: Final = {
@@ -110,11 +111,11 @@ class GrpcTransport:
             else:
                 error_text = self._access.hide(f"{code.name}: {message}")
                 answered(done_ns, _STATUS.get(code, Status.ERROR), error_text)
-        finally:  # last: a reader that sees no request in flight then sees all results
+        finally:  # delete last: without requests in flight, readers must see all results
             del self._calls[number]
 
     def cancel(self) -> None:
-        # Repeatedly, since a callback may be sending a new request.
+        # Repeat the loop, since a callback may send a new request meanwhile.
         while calls := list(self._calls.values()):
             for call in calls:
                 self._client.cancel(call)
@@ -141,7 +142,7 @@ TRANSPORT: Final = GrpcTransport
 
 
 def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
-    """Return the outcome of a call, in terms of gRPC."""
+    """Return the outcome of a call as a status of gRPC, with a message."""
     if how is not End.ANSWERED:
         return _ENDS[how], why
     if call.reset_code is not None:
@@ -149,13 +150,14 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
         code = StatusCode.UNAVAILABLE if is_refused else StatusCode.INTERNAL
         return code, f"the server reset the stream (code {call.reset_code})"
     grpc_status = call.fields.get("grpc-status")
-    if grpc_status == OK and _is_message(
-        b"".join(call.parts)
-    ):  # the other checks are for failed calls
+    # Check for success first, since all other checks are for failed calls only.
+    if grpc_status == OK and _is_message(b"".join(call.parts)):
         return StatusCode.OK, ""
     if grpc_status is None:
         status = call.fields.get(":status", "")
-        return _CODES_OF_HTTP.get(status, StatusCode.UNKNOWN), f"not gRPC, but HTTP {status}"
+        return _CODES_OF_HTTP.get(
+            status, StatusCode.UNKNOWN
+        ), f"the server responded with HTTP {status} instead of gRPC"
     code = _CODES.get(grpc_status, StatusCode.UNKNOWN)
     if code is StatusCode.OK:
         return StatusCode.INTERNAL, "the response is not one complete message"
@@ -164,25 +166,25 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
 
 
 def too_large(message: str) -> str:
-    """Return the message for a request that is too large, with both sizes; else the server's
-    message."""
+    """Return a message with both sizes if the server refuses a request for its size; else the
+    server's message."""
     if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
         has, most = map(int, sizes.groups())
         return (
-            f"a request has {has:,} bytes, and the server takes {most:,} at most (lower"
+            f"a request has {has:,} bytes, and the server accepts at most {most:,} (lower"
             " request_batch_size, or raise the server's limit of gRPC messages)"
         )
     return message
 
 
 def _is_message(body: bytes) -> bool:
-    """Return whether the body is one uncompressed message."""
+    """Return whether the body contains exactly one uncompressed message."""
     length = len(body) - PREFIX_BYTES
     return length >= 0 and body[:PREFIX_BYTES] == b"\0" + length.to_bytes(4, "big")
 
 
 def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> bytes:
-    """Serialise a ModelInferRequest."""
+    """Return a serialised ModelInferRequest."""
     request = service_pb2.ModelInferRequest(model_name=model)
     for each in inputs:
         described = request.inputs.add(name=each.name, datatype=each.datatype, shape=each.shape)
@@ -198,15 +200,16 @@ def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) ->
 
 
 def decode(answer: bytes) -> dict[str, Tensor]:
-    """Return the outputs of a ModelInferResponse. Raises RequestFailedError if it has none."""
+    """Return the outputs of a ModelInferResponse. Raises RequestFailedError if the response has no
+    outputs."""
     try:
         response = service_pb2.ModelInferResponse.FromString(answer)
         pairs = list(zip(response.outputs, response.raw_output_contents, strict=True))
         if not pairs:
-            raise ValueError("it has no outputs")
+            raise ValueError("the response has no outputs")
         return {
             each.name: np.frombuffer(data, DTYPES[each.datatype]).reshape(each.shape)
             for each, data in pairs
         }
     except (DecodeError, LookupError, ValueError) as error:
-        raise RequestFailedError(f"the response is not that of a model: {error}") from error
+        raise RequestFailedError(f"the response does not come from a model: {error}") from error

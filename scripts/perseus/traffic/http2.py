@@ -1,8 +1,9 @@
-"""HTTP/2 for a gRPC client (RFC 9113), without input and output.
+"""Implement HTTP/2 for a gRPC client (RFC 9113), without input and output.
 
-Callers pass in the bytes from the server, and get the ended requests and the bytes to send. Flow
-control follows the RFC for sent data; for received data, the largest window is open. Header fields
-are written, and with a table of size 0 also read, without a dynamic table.
+Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
+flow control of sent data follows RFC 9113. For received data, the client always opens the largest
+window. The client writes header fields without a dynamic table, and announces a table of size 0, so
+that the server uses none either.
 """
 
 from __future__ import annotations
@@ -21,53 +22,53 @@ Buffer = bytes | memoryview
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE = range(6)
 PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(6, 10)
-"""Kinds of frames."""
+"""Types of HTTP/2 frames."""
 
 ACK = END_STREAM = 0x1
 END_HEADERS, PADDED, WITH_PRIORITY = 0x4, 0x8, 0x20
-"""Flags of frames."""
+"""Flags of HTTP/2 frames."""
 
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE = range(
     1, 6
 )
-"""Settings."""
+"""Numbers of HTTP/2 settings."""
 
 NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
-"""Error codes."""
+"""Error codes of HTTP/2."""
 
-MAX_31_BITS = 2**31 - 1  # of a window, and of a stream number
-FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default of the RFC
+MAX_31_BITS = 2**31 - 1  # largest size of a window, and largest number of a stream
+FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default values of the RFC
 MAX_FRAME_BYTES = 2**24 - 1
-TOLD_BYTES = 2**30  # received bytes after which the server's window is opened again
-AT_ONCE_BYTES = 2**20  # bytes that are returned for sending at a time
-MAX_REFUSALS = 3  # attempts at a request before it fails
+TOLD_BYTES = 2**30  # number of received bytes after which the client opens the window again
+AT_ONCE_BYTES = 2**20  # largest number of bytes of bodies that one call returns for sending
+MAX_REFUSALS = 3  # number of refusals after which the client sends a request no more
 _FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
 _SETTING = struct.Struct(">HL")
 
 
 class Http2Error(RuntimeError):
-    """The bytes of the server are not valid HTTP/2."""
+    """The bytes from the server are not valid HTTP/2."""
 
 
 @dataclass(eq=False, slots=True)
 class Stream:
-    """A request, and its response."""
+    """A request and its response."""
 
     head: bytes
-    """Its header fields, from `header_block`."""
+    """Header fields of the request, from `header_block`."""
     body: memoryview
-    """Not empty."""
+    """Body of the request, never empty."""
     unsent: memoryview = field(init=False)
     number: int = 0
-    """0 until it is sent."""
+    """Number of the stream; 0 until the client sends the request."""
     window_bytes: int = 0
     fields: dict[str, str] = field(default_factory=dict)
-    """Header fields and trailers of the answer."""
+    """Header fields and trailers of the response."""
     parts: list[bytes] = field(default_factory=list)
     """Parts of the response body."""
     refusals: int = 0
     reset_code: int | None = None
-    """Reason for which the server ended it early."""
+    """Code with which the server reset the stream before its end."""
 
     def __post_init__(self) -> None:
         self.unsent = self.body
@@ -78,28 +79,28 @@ def header_block(fields: Iterable[tuple[str, str]]) -> bytes:
     return Encoder().encode([(name, value, True) for name, value in fields], huffman=False)
 
 
-@lru_cache(256)  # fields of one server are mostly the same
+@lru_cache(256)  # most responses of one server have the same fields
 def _fields(block: bytes) -> Mapping[str, str]:
     decoder = Decoder()
     decoder.max_allowed_table_size = decoder.header_table_size = 0
     try:
         return {str(name): str(value) for name, value in decoder.decode(block)}
     except (HPACKError, UnicodeDecodeError) as error:
-        raise Http2Error(f"header fields that cannot be read ({error})") from error
+        raise Http2Error(f"the server sent invalid header fields ({error})") from error
 
 
 S = TypeVar("S", bound=Stream)
 
 
 class Http2(Generic[S]):
-    """One connection. While one thread uses it, no other thread may."""
+    """One HTTP/2 connection. Only one thread may use the connection at a time."""
 
     def __init__(self) -> None:
         self.greeted = False
         """Whether the server has confirmed that it speaks HTTP/2."""
         self.leaving = ""
-        """Reason for which the server accepts no more streams on this connection; empty if it
-        does."""
+        """Reason for which the server accepts no new streams on this connection; empty if the
+        server accepts streams."""
         self._waiting: deque[S] = deque()
         self._open: dict[int, S] = {}
         self._uploads: list[S] = []
@@ -117,14 +118,14 @@ class Http2(Generic[S]):
         self._to_say: list[Buffer] = [PREFACE, *_frame(SETTINGS, 0, 0, settings)]
         self._open_window(MAX_31_BITS - WINDOW_BYTES)
 
-    # What is sent
+    # Sending
 
     def send(self, stream: S) -> None:
-        """Queue a request; it is sent as soon as the server accepts it."""
+        """Queue a request. The client sends the request as soon as the server accepts it."""
         self._waiting.append(stream)
 
     def end(self, stream: S) -> bool:
-        """Cancel a request; return whether it had not ended yet."""
+        """Cancel a request. Return whether the request was still in flight or queued."""
         if self._open.get(stream.number) is stream:
             self._close(stream)
             self._reset(stream, CANCEL)
@@ -135,24 +136,24 @@ class Http2(Generic[S]):
         return False
 
     def end_all(self) -> list[S]:
-        """Return the requests that have not ended, and will not end on this connection."""
+        """Return all requests that have not ended, and remove them from this connection."""
         streams = [*self._ended, *self.calls()]
         self._open, self._uploads, self._ended = {}, [], []
         self._waiting.clear()
         return streams
 
     def calls(self) -> list[S]:
-        """Requests that have not ended, in the order in which they were sent."""
+        """Return the requests that have not ended, in the order of sending."""
         return [*self._open.values(), *self._waiting]
 
     @property
     def is_busy(self) -> bool:
-        """Whether a response is still to come."""
+        """Return whether the connection waits for a response."""
         return bool(self._open)
 
     def to_send(self) -> list[Buffer]:
-        """The bytes to send next; empty if the server accepts nothing now."""
-        if not (self._to_say or self._waiting or self._uploads):  # the usual case after a response
+        """Return the bytes to send next; empty if the server accepts no bytes now."""
+        if not (self._to_say or self._waiting or self._uploads):  # usual after a response
             return []
         parts, self._to_say = self._to_say, []
         if self._next > MAX_31_BITS:
@@ -180,7 +181,7 @@ class Http2(Generic[S]):
         return len(self._open) < self._most_open
 
     def _upload(self, stream: S, size: int) -> list[Buffer]:
-        """Return the next bytes of a body in frames."""
+        """Return the next `size` bytes of the body of a request, in frames."""
         stream.window_bytes -= size
         self._window_bytes -= size
         parts: list[Buffer] = []
@@ -202,20 +203,20 @@ class Http2(Generic[S]):
             self._uploads.remove(stream)
 
     def _open_window(self, size: int) -> None:
-        """Let the server send this number of additional bytes."""
+        """Allow the server to send `size` additional bytes."""
         self._to_say += _frame(WINDOW_UPDATE, 0, 0, size.to_bytes(4, "big"))
 
-    # What is received
+    # Receiving
 
     def receive(self, data: bytes) -> list[S]:
-        """Return the requests that end with these bytes. Raises Http2Error."""
+        """Return the requests whose responses end with these bytes. Raises Http2Error."""
         data = self._unread + data if self._unread else data
         start, end = 0, len(data)
         while end - start >= _FRAME.size:
             high, low, kind, flags, number = _FRAME.unpack_from(data, start)
             length = high << 8 | low
             if length > FRAME_BYTES:
-                raise Http2Error(f"a frame of {length} bytes")
+                raise Http2Error(f"the server sent a frame of {length} bytes")
             if end - start - _FRAME.size < length:
                 break
             start += _FRAME.size + length
@@ -226,9 +227,9 @@ class Http2(Generic[S]):
 
     def _receive_frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if self._block is not None and kind != CONTINUATION:
-            raise Http2Error("a header block without its continuation")
+            raise Http2Error("the server sent a header block without its continuation")
         if not self.greeted and kind != SETTINGS:
-            raise Http2Error("a connection without initial settings")
+            raise Http2Error("the server began the connection without initial settings")
         if kind == DATA:
             self._data(flags, number, payload)
         elif kind == HEADERS:
@@ -236,7 +237,7 @@ class Http2(Generic[S]):
             self._headers(flags, flags, number, block)
         elif kind == CONTINUATION:
             if self._block is None or self._block[0] != number:
-                raise Http2Error("a continuation without a header block")
+                raise Http2Error("the server sent a continuation without a header block")
             _, first_flags, block = self._block
             self._headers(flags, first_flags, number, block + payload)
         elif kind == WINDOW_UPDATE:
@@ -252,7 +253,7 @@ class Http2(Generic[S]):
         elif kind == GOAWAY:
             self._goaway(payload)
         elif kind == PUSH_PROMISE:
-            raise Http2Error("an unexpected push")
+            raise Http2Error("the server sent an unexpected push")
 
     def _data(self, flags: int, number: int, payload: bytes) -> None:
         self._received_bytes += len(payload)
@@ -277,17 +278,17 @@ class Http2(Generic[S]):
     def _has_ended(self, stream: S) -> None:
         self._refuses = False
         self._close(stream)
-        if (
-            stream.unsent and stream.reset_code is None
-        ):  # the response came before the whole request was sent
+        # The server may respond before it has the whole request.
+        if stream.unsent and stream.reset_code is None:
             self._reset(stream, NO_ERROR)
         self._ended.append(stream)
 
     def _was_reset(self, stream: S, code: int) -> None:
-        """Handle a reset stream: a refused request was not processed, and is sent again.
+        """Handle a stream that the server reset.
 
-        Some servers still count a stream that has just ended, so no more is sent until another one
-        ends.
+        The server has not processed a refused request, so the client sends the request again. Some
+        servers still count a stream that has just ended. Therefore the client sends no new request
+        until another stream ends.
         """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1
@@ -298,7 +299,7 @@ class Http2(Generic[S]):
             self._has_ended(stream)
 
     def _send_again(self, stream: S) -> None:
-        """Send a request again from its beginning, before the waiting ones."""
+        """Send a request again from its beginning, before the waiting requests."""
         self._close(stream)
         stream.number, stream.unsent = 0, stream.body
         self._waiting.appendleft(stream)
@@ -313,13 +314,15 @@ class Http2(Generic[S]):
         if flags & ACK:
             return
         if len(payload) % _SETTING.size:
-            raise Http2Error("truncated settings")
+            raise Http2Error("the server sent truncated settings")
         for name, value in _SETTING.iter_unpack(payload):
             if name == MAX_CONCURRENT_STREAMS:
                 self._most_open = value
             elif name == MAX_FRAME_SIZE:
                 if not FRAME_BYTES <= value <= MAX_FRAME_BYTES:
-                    raise Http2Error(f"settings that ask for frames of {value} bytes")
+                    raise Http2Error(
+                        f"the server sent settings that ask for frames of {value} bytes"
+                    )
                 self._frame_bytes = value
             elif name == INITIAL_WINDOW_SIZE:
                 for stream in self._open.values():
@@ -329,8 +332,8 @@ class Http2(Generic[S]):
         self._to_say += _frame(SETTINGS, ACK, 0, b"")
 
     def _goaway(self, payload: bytes) -> None:
-        """Handle the end of the connection: requests that the server has not processed wait for
-        another one."""
+        """Handle the announced end of the connection. Requests that the server has not processed
+        wait for another connection."""
         last, code, debug_data = (
             _whole(payload[:4]) & MAX_31_BITS,
             _whole(payload[4:8]),
@@ -348,7 +351,7 @@ def _frame(kind: int, flags: int, number: int, payload: Buffer) -> tuple[Buffer,
 
 def _whole(payload: bytes) -> int:
     if len(payload) != 4:
-        raise Http2Error("a truncated frame")
+        raise Http2Error("the server sent a truncated frame")
     return int.from_bytes(payload, "big")
 
 
@@ -356,5 +359,5 @@ def _unpadded(flags: int, payload: bytes) -> bytes:
     if not flags & PADDED:
         return payload
     if not payload or payload[0] >= len(payload):
-        raise Http2Error("a frame with more padding than payload")
+        raise Http2Error("the server sent a frame with more padding than payload")
     return payload[1 : len(payload) - payload[0]]

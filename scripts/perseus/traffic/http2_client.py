@@ -1,7 +1,8 @@
-"""Requests over HTTP/2, from any thread, over one connection at a time.
+"""Send requests over HTTP/2 from any thread, over one connection at a time.
 
-The sending thread writes its request, so that it leaves at once. One other thread writes the rest,
-reads, calls back, ends requests after their deadline, and connects again after a loss.
+The sending thread itself writes its request, so that the request leaves at once. One other thread
+writes the remaining bytes, reads responses, calls back, ends requests after their deadline, and
+connects again after a lost connection.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from typing import Final, Self
 from perseus.traffic.http2 import Buffer, Http2, Http2Error, Stream
 
 CONNECT_S: Final = 5.0
-AGAIN_S: Final = 0.1  # between two attempts to connect
-REFUSE_S: Final = 0.005  # longest time until a request without a connection is refused
-LOOK_S: Final = 0.02  # between two checks for late requests
-IDLE_S: Final = 0.2  # the same without requests in flight
+AGAIN_S: Final = 0.1  # time between two attempts to connect
+REFUSE_S: Final = 0.005  # longest time until the client refuses a request without a connection
+LOOK_S: Final = 0.02  # time between two checks for requests after their deadline
+IDLE_S: Final = 0.2  # time between two checks without requests in flight
 READ_BYTES: Final = 2**16
-MAX_BUFFERS: Final = 1000  # buffers that the system takes in one call
+MAX_BUFFERS: Final = 1000  # largest number of buffers that the system accepts in one call
 _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class End(Enum):
-    """How a request ended."""
+    """The way in which a request ended."""
 
     ANSWERED = auto()
     LATE = auto()
@@ -41,7 +42,7 @@ class End(Enum):
 
 
 def _nobody(call: Call, done_ns: int, how: End, why: str) -> None:
-    """A callback that does nothing."""
+    """Do nothing when a request ends."""
 
 
 @dataclass(eq=False, slots=True)
@@ -49,14 +50,19 @@ class Call(Stream):
     """A request in flight."""
 
     deadline_s: float = 0.0
-    """Deadline on the monotonic clock."""
+    """Deadline on the monotonic clock, in seconds."""
     ended: Callable[[Call, int, End, str], None] = _nobody
-    """Called once with the time in ns of the monotonic clock, the outcome, and the reason if it
-    is not a response. It runs in the client's thread, or in the thread that cancels."""
+    """Function that is called once at the end of the request.
+
+    The arguments of the function are the request, the time in ns of the monotonic clock, the way in
+    which the request ended, and the reason if the request got no response. The function runs in the
+    client's thread, or in the thread that cancels the request.
+    """
 
 
 class Http2Client:
-    """A context manager. Entering it connects, and raises OSError and Http2Error if that fails."""
+    """An HTTP/2 client; a context manager. Entering the context connects to the server, and raises
+    OSError and Http2Error without a connection."""
 
     def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
         host, _, port = address.rpartition(":")
@@ -82,13 +88,13 @@ class Http2Client:
         os.close(self._wake)
 
     def send(self, call: Call) -> None:
-        """Send a request without waiting for its response."""
+        """Send a request, and do not wait for its response."""
         with self._lock:
             self._http2.send(call)
             self._write_first()
 
     def cancel(self, call: Call) -> None:
-        """End a request in flight."""
+        """Cancel a request in flight."""
         self._end(call, End.CANCELLED, "")
 
     def _end(self, call: Call, how: End, why: str) -> None:
@@ -118,14 +124,15 @@ class Http2Client:
         return connected, http2
 
     def _write_first(self) -> None:
-        """Write, unless the thread is about to write, which then continues."""
+        """Write bytes now, unless the client's thread still has bytes to write. In this case, the
+        client's thread also writes the new bytes."""
         if not self._unwritten:
             self._write()
             if self._unwritten:
                 os.eventfd_write(self._wake, 1)
 
     def _write(self) -> None:
-        """Write as much as the server and the system accept; requires the lock."""
+        """Write as many bytes as the server and the system accept; requires the lock."""
         to = self._socket
         while to is not None and (self._unwritten or self._more()):
             try:
@@ -134,9 +141,7 @@ class Http2Client:
                     written = to.send(self._unwritten[0])
                 else:
                     written = to.sendmsg(self._unwritten[:MAX_BUFFERS])
-            except (
-                OSError
-            ):  # the socket is full, or the connection is lost, which reading will show
+            except OSError:  # the socket is full, or the connection is lost, which a read detects
                 return
             self._unwritten = _after(self._unwritten, written)
 
@@ -144,7 +149,7 @@ class Http2Client:
         self._unwritten = self._http2.to_send()
         return bool(self._unwritten)
 
-    # The thread
+    # Functions of the client's thread
 
     def _run(self) -> None:
         while not self._closing:
@@ -164,14 +169,15 @@ class Http2Client:
         self._tell(self._disconnect(), End.CANCELLED, "")
 
     def _refuse(self) -> None:
-        """Refuse requests that are in flight, and those sent since."""
+        """Refuse all requests in flight, and all requests sent since the last call."""
         self._tell(self._disconnect(), End.LOST, self._lost)
 
     def _connect_again(self) -> None:
-        """Connect again after a loss.
+        """Connect again after the end of a connection.
 
-        Requests are refused meanwhile, since a port may accept connections without a server behind
-        it. If the server only closed the connection regularly, they wait.
+        After a lost connection, the client refuses requests meanwhile, since a port may accept
+        connections without a server behind it. If the server closed the connection regularly, the
+        requests wait for the new connection.
         """
         with ThreadPoolExecutor(1) as pool:
             attempt = pool.submit(self._connected)
@@ -186,8 +192,8 @@ class Http2Client:
         self._send_again(waiting)
 
     def _serve(self) -> bool:
-        """Serve until the client is closed, or the server takes no more; return whether it answered
-        anything.
+        """Serve requests until the client closes, or the server accepts no more requests. Return
+        whether the server responded to a request.
 
         Raises OSError and Http2Error if the connection is lost.
         """
@@ -198,7 +204,7 @@ class Http2Client:
         poll.register(self._wake, select.POLLIN)
         with self._lock:
             self._write()
-        # Only this thread reads, but TLS cannot read while another thread writes.
+        # Only this thread reads. TLS needs the lock, since TLS cannot read during a write.
         alone = self._lock if self._tls else nullcontext()
         look_s = 0.0
         while not self._closing and not (self._http2.leaving and not self._http2.is_busy):
@@ -228,10 +234,10 @@ class Http2Client:
         with self._lock:
             late = [call for call in self._http2.calls() if call.deadline_s <= now_s]
         for call in late:
-            self._end(call, End.LATE, "no answer in time")
+            self._end(call, End.LATE, "no response in time")
 
     def _disconnect(self) -> list[Call]:
-        """Return requests in flight; from now on, requests wait for another connection."""
+        """Return the requests in flight. All later requests wait for another connection."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
@@ -240,7 +246,7 @@ class Http2Client:
         return calls
 
     def _send_again(self, calls: Iterable[Call]) -> None:
-        """Send requests again of which no byte was sent."""
+        """Send again requests of which the client has sent no byte."""
         for call in calls:
             self.send(call)
 
@@ -251,7 +257,7 @@ class Http2Client:
 
 
 def _read(connected: socket.socket) -> bytes:
-    """Read what is available. Raises OSError at the end of the connection."""
+    """Read the available bytes. Raises OSError at the end of the connection."""
     try:
         data = connected.recv(READ_BYTES)
     except _NOT_NOW:

@@ -1,9 +1,10 @@
-"""Requests over HTTP in Triton's binary tensor protocol: JSON describes the tensors, bytes follow.
+"""Send requests over HTTP in Triton's binary tensor protocol: JSON describes the tensors, and their
+bytes follow.
 
-For a server without that extension, the tensors are JSON in both directions. An asyncio loop in its
-own thread writes and reads; senders hand their requests over to it. The wait for the loop thus
-counts as latency, not as send lag. https://github.com/triton-inference-
-server/server/blob/main/docs/protocol/extension_binary_data.md
+If the server lacks the binary extension, the tensors are JSON in both directions. An asyncio loop
+in its own thread writes and reads. Senders pass their requests to the loop. Therefore waiting for
+the loop counts as latency, not as send lag. The protocol is described in
+https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Reply:
-    """The response to a request; `body` is its body, `json_bytes` the length of its JSON part."""
+    """The response to a request. `body` is its body, and `json_bytes` is the length of its JSON
+    part."""
 
     done_ns: int
     status: Status
@@ -79,18 +81,20 @@ class HttpTransport:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context() or True),
             headers=self._access.values(),
-            # No Accept-Encoding: Triton would compress its responses, on the server's cores.
+            # With Accept-Encoding, Triton would compress responses on the server's cores.
             skip_auto_headers=["User-Agent", "Accept", "Accept-Encoding"],
-            timeout=aiohttp.ClientTimeout(None),  # aiohttp would round times above 5 s
+            timeout=aiohttp.ClientTimeout(None),  # aiohttp would round timeouts above 5 s
         )
-        # Follow no redirect, which would send the headers to another server.
+        # A redirect would send the headers, and thus the tokens, to another server.
         async with (
             asyncio.timeout(CONNECT_S),
             self._session.get(self._alive, allow_redirects=False) as reply,
         ):
             await reply.read()
             if reply.status != 200:
-                raise aiohttp.ClientError(f"HTTP {reply.status} of {self._alive}")
+                raise aiohttp.ClientError(
+                    f"the server responded with HTTP {reply.status} at {self._alive}"
+                )
 
     def __exit__(self, *exc: object) -> None:
         self._wait(self._session.close())
@@ -117,11 +121,11 @@ class HttpTransport:
         else:
             reply = task.result()
             answered(reply.done_ns, reply.status, self._access.hide(reply.message))
-        # Last: a reader that sees no request in flight then sees all results.
+        # Delete the task last: without requests in flight, readers must see all results.
         del self._tasks[number]
 
     def cancel(self) -> None:
-        # Repeatedly, since a request may not have been started yet.
+        # Repeat the loop, since some requests may not have started yet.
         while tasks := list(self._tasks.values()):
             for task in filter(None, tasks):
                 self._loop.call_soon_threadsafe(task.cancel)
@@ -137,7 +141,8 @@ class HttpTransport:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     async def _exchange(self, number: int, timeout_s: float) -> Reply:
-        """Post one request. Raises only if it is cancelled."""
+        """Post one request, and return its response. The function raises an error only after a
+        cancellation."""
         body, json_bytes = self._requests[number % len(self._requests)]
         headers = {HEADER_LENGTH: str(json_bytes)} if self._has_binary else JSON
         try:
@@ -152,10 +157,10 @@ class HttpTransport:
             ):
                 return _reply(answer, await answer.read())
         except TimeoutError:
-            return Reply(time.monotonic_ns(), Status.TIMEOUT, f"no answer after {timeout_s:g} s")
+            return Reply(time.monotonic_ns(), Status.TIMEOUT, f"no response after {timeout_s:g} s")
         except aiohttp.ClientConnectionError as error:
             return Reply(time.monotonic_ns(), Status.REFUSED, f"{type(error).__name__}: {error}")
-        except Exception as error:  # every error must be counted
+        except Exception as error:  # a request with any error must count as failed
             return Reply(time.monotonic_ns(), Status.ERROR, f"{type(error).__name__}: {error}")
 
 
@@ -165,7 +170,7 @@ TRANSPORT: Final = HttpTransport
 def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     done_ns = time.monotonic_ns()
     if answer.status == 200:
-        # Only cheap checks here, while other requests wait: `decode` reads the JSON.
+        # Other requests wait during these checks, so only `decode` reads the JSON.
         json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)
@@ -196,7 +201,7 @@ def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes
 
 
 def serialise_json(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """Return the body of a request with tensors as JSON, and its length."""
+    """Return the body of a request with tensors as JSON, and the length of the body."""
     described = {
         "inputs": [
             {
@@ -225,18 +230,19 @@ def _place(of: Input) -> dict[str, str | int]:
 
 
 def decode(reply: Reply) -> dict[str, Tensor]:
-    """Return the outputs of a response. Raises RequestFailedError if it has none."""
+    """Return the outputs of a response. Raises RequestFailedError if the response has no
+    outputs."""
     try:
         outputs = json.loads(reply.body[: reply.json_bytes])["outputs"]
         return dict(_outputs(outputs, reply.body[reply.json_bytes :]))
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
-        raise RequestFailedError(f"the response is not that of a model: {error}") from error
+        raise RequestFailedError(f"the response does not come from a model: {error}") from error
 
 
 def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors that are JSON, or follow each other in `data`.
+    """Yield the output tensors. A tensor is either JSON or a part of `data`.
 
-    Raises ValueError if their sizes do not add up to `data`.
+    Raises ValueError if the sizes of the tensors do not add up to the size of `data`.
     """
     at = 0
     for each in described:

@@ -1,5 +1,5 @@
-"""Loops that send the requests of a window: open loop, with send times drawn in advance, or
-closed loop."""
+"""Send the requests of a window, in an open loop with send times drawn in advance or in a closed
+loop."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import Transport
 
 MAX_RPS = 50_000
-"""Largest rate of a closed loop: more than one process can send."""
-DOZE_NS = 50_000_000  # between two checks whether the window ends
+"""Largest rate of a closed loop in requests/s, which is more than one process can send."""
+DOZE_NS = 50_000_000  # time between two checks whether the window ends
 FIRST_BACK_OFF_NS: Final = 10_000_000
 LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
 
 class LoadLoop:
-    """Requests of one window. The sender and the transport write them; any thread may read them."""
+    """The requests of one window. The sender and the transport write to the requests, and any
+    thread may read them."""
 
     def __init__(self, intended_ns: NDArray[np.int64]) -> None:
         n = len(intended_ns)
@@ -36,10 +37,10 @@ class LoadLoop:
         self._stopped = threading.Event()
         self._left = threading.Event()
         self.errors: dict[str, str] = {}
-        """The first message of each kind of error, by the name of its status."""
+        """First message of each kind of error, by the name of its status."""
 
     def offer(self, transport: Transport) -> None:
-        """Send the requests until all are sent or the loop is stopped."""
+        """Send the requests until all requests are sent, or until another thread stops the loop."""
         try:
             self._offer(transport)
         finally:
@@ -49,17 +50,19 @@ class LoadLoop:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Stop sending.
+        """Stop sending, and wait until the sender has left the loop.
 
-        Call it from another thread; the sender has left the loop when it returns.
+        Call this function from another thread than the sender.
         """
         self._stopped.set()
         self._left.wait()
 
     def requests(self, until_ns: int) -> Requests:
-        """A copy of the requests intended before `until_ns`, in their current state."""
+        """Return a copy of the requests with an intended send time before `until_ns`, in their
+        current state."""
         part = slice(int(np.searchsorted(self._known(), until_ns)))
-        # The status is read first, since it is written last: a response then always has its time.
+        # Other threads write the status last. Read the status first, so that each response in the
+        # copy has its time.
         status = self._status[part].copy()
         return Requests(
             self._intended_ns[part].copy(),
@@ -69,11 +72,11 @@ class LoadLoop:
         )
 
     def _known(self) -> NDArray[np.int64]:
-        """Intended times so far."""
+        """Return the intended send times of all requests so far."""
         return self._intended_ns
 
     def _wait_until(self, time_ns: int) -> bool:
-        """Wait for a time; return False if the window ended first."""
+        """Wait until `time_ns`. Return False if the window ended before this time."""
         while (wait_ns := time_ns - time.monotonic_ns()) > 0:
             if self._stopped.is_set():
                 return False
@@ -89,7 +92,7 @@ class LoadLoop:
 
 
 def silent_s(requests: Requests, now_ns: int) -> float:
-    """Return the seconds since the last response, while requests are in flight; 0 without any.
+    """Return the seconds since the last response, if requests are in flight; 0 otherwise.
 
     A request that timed out after the last response still counts as in flight.
     """
@@ -102,9 +105,9 @@ def silent_s(requests: Requests, now_ns: int) -> float:
 
 
 class OpenLoop(LoadLoop):
-    """Sends every request at its intended time, regardless of earlier ones.
+    """Sends every request at its intended time, regardless of earlier requests.
 
-    With `limit` requests in flight, further requests stay unsent, and the window is invalid.
+    If `limit` requests are in flight, the loop drops further requests, and the window is invalid.
     """
 
     def __init__(self, limit: int, intended_ns: Sequence[int] | NDArray[np.int64]) -> None:
@@ -123,21 +126,22 @@ class OpenLoop(LoadLoop):
 
 
 class ClosedLoop(LoadLoop):
-    """Keeps `concurrency` requests in flight; each response triggers the next request.
+    """Keeps `concurrency` requests in flight: each response triggers the next request.
 
-    A request is intended when it is sent. After a refusal the next request waits, and the wait
-    doubles with each consecutive refusal: a full queue refuses at once, and would get thousands of
-    requests per second.
+    The intended send time of a request is its actual send time. After a refusal, the next request
+    waits, and the waiting time doubles with each consecutive refusal. Without this wait, a server
+    with a full queue would get thousands of requests per second, since the server refuses requests
+    at once.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
-        # Untouched pages take no memory.
+        # The system assigns memory only to pages with requests, so a large array costs nothing.
         super().__init__(np.zeros(round((end_ns - start_ns) / 1e9 * MAX_RPS) + concurrency, int))
         self._start_ns, self._end_ns, self._concurrency = start_ns, end_ns, concurrency
         self._count = 0
         self._turn = threading.Lock()
         self._refused = queue.SimpleQueue[tuple[int, int]]()
-        """Time of the next request, and number of consecutive refusals before it."""
+        """Time of the next request in ns, and number of consecutive refusals before the request."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]
@@ -149,7 +153,7 @@ class ClosedLoop(LoadLoop):
             self._send_after_refusals(transport)
 
     def _send_after_refusals(self, transport: Transport) -> None:
-        """Send again after refusals, until the end of the window."""
+        """Send requests again after refusals, until the end of the window."""
         waiting: list[tuple[int, int]] = []
         while (now_ns := time.monotonic_ns()) < self._end_ns and not self._stopped.is_set():
             if waiting and waiting[0][0] <= now_ns:
@@ -164,7 +168,7 @@ class ClosedLoop(LoadLoop):
 
     def _send(self, transport: Transport, refusals: int = 0) -> None:
         """Send the next request, after a number of consecutive refusals."""
-        with self._turn:  # requests are stored in the order of their times
+        with self._turn:  # the lock keeps the requests in the order of their times
             i, now_ns = self._count, time.monotonic_ns()
             if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):
                 return

@@ -1,4 +1,5 @@
-"""Arrivals with gamma-distributed gaps; a larger variation makes them burstier."""
+"""Draw arrivals with gamma-distributed gaps. The larger the variation of the gaps, the stronger are
+the bursts."""
 
 from __future__ import annotations
 
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class GammaGaps:
-    """A renewal process whose gaps have the coefficient of variation `cv`; 1 is Poisson.
+    """A renewal process whose gaps have the coefficient of variation `cv`. With a `cv` of 1, the
+    process is Poisson.
 
-    A window begins at a random moment of the process, so that the mean rate is exact for any
-    length. If it began at an arrival, there would be too many arrivals at first.
+    A window begins at a random moment of the process, so that the mean rate is exact for any length
+    of the window. If windows began at an arrival, the first part of each window would contain too
+    many arrivals.
     """
 
     cv: float
@@ -21,10 +24,10 @@ class GammaGaps:
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return send times in [0, duration_s), ascending."""
+        """Return ascending send times in [0, duration_s)."""
         shape, scale_s = 1 / self.cv**2, self.cv**2 / rate_rps
-        # The probability that a random moment lies in a gap is proportional to its length; its
-        # position in the gap is uniform (Cox, Renewal Theory, 1962, chapter 5).
+        # The probability that a random moment lies in a gap is proportional to the length of the
+        # gap. The moment is uniformly distributed over the gap (Cox, Renewal Theory, 1962, ch. 5).
         times_s = np.array([rng.random() * rng.gamma(shape + 1, scale_s)])
         while times_s[-1] < duration_s:
             gaps_s = rng.gamma(shape, scale_s, int(duration_s * rate_rps * 1.1) + 16)

@@ -1,4 +1,4 @@
-"""Replay recorded arrivals, scaled in time, and in rate to the requested mean."""
+"""Replay recorded arrivals, scaled in time and to the requested mean rate."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Replayed:
-    """The part of a recording from `begin_s` on; one second of it takes `time_scale` seconds."""
+    """The part of a recording from `begin_s` on. One second of the recording takes `time_scale`
+    seconds."""
 
     recorded: Recorded
     begin_s: float = 0.0
     time_scale: float = 1.0
 
     def rate_rps(self, duration_s: float) -> float:
-        """Mean rate of the replayed part of the recording."""
+        """Return the mean rate of the replayed part of the recording."""
         return float(self._expected(duration_s).sum()) / duration_s
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
-        """Return send times in [0, duration_s), ascending, with that mean rate.
+        """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`.
 
-        Below the recorded rate, each arrival is kept with the probability rate / recorded rate
-        (thinning). Above it, copies of the part are added, each shifted cyclically by a random
-        time; the last copy is thinned (superposition). The recording must have arrivals in the
-        part.
+        Below the recorded rate, the function keeps each arrival with the probability rate /
+        recorded rate (thinning). Above the recorded rate, the function adds copies of the part, and
+        shifts each copy cyclically by a random time (superposition). The function thins the last
+        copy. The replayed part of the recording must contain arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)
         turns_s = np.append(0.0, rng.uniform(0, duration_s, int(copies)))
         touched = self._expected(duration_s) > 0
-        # A day of all functions has a billion invocations, so only kept arrivals get a time.
+        # A recorded day may have a billion arrivals, so only kept arrivals get a time.
         kept = rng.binomial(self.recorded.counts[touched], shares[:, np.newaxis])
         starts_s = np.broadcast_to(self.recorded.starts_s[touched], kept.shape)
         times_s = np.repeat(starts_s, kept.ravel())
@@ -47,6 +48,6 @@ class Replayed:
         return np.sort(turned_s[inside])
 
     def _expected(self, duration_s: float) -> Floats:
-        """Return the mean number of arrivals of each interval of the recording in the replayed
-        part."""
+        """Return the mean number of arrivals in the replayed part of each interval of the
+        recording."""
         return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)

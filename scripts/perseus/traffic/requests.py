@@ -1,4 +1,5 @@
-"""Requests of a window: intended and actual send times, response times, and outcomes."""
+"""Describe the requests of a window: intended and actual send times, response times, and
+outcomes."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ class Status(IntEnum):
 class Requests:
     """The requests of one tenant in one window, in the order of their intended send times.
 
-    Time stamps are nanoseconds of a monotonic clock, shape (n,); `sent_ns` and `done_ns` are 0 if
-    the event has not happened.
+    Times are in nanoseconds of a monotonic clock, shape (n,). `sent_ns` is 0 for a request that is
+    not sent, and `done_ns` is 0 for a request without a response.
     """
 
     intended_ns: NDArray[np.int64]
@@ -39,7 +40,7 @@ class Requests:
         return len(self.intended_ns)
 
     def between(self, start_ns: int, end_ns: int) -> Requests:
-        """Return the requests intended in [start_ns, end_ns)."""
+        """Return the requests with an intended send time in [start_ns, end_ns)."""
         low, high = np.searchsorted(self.intended_ns, [start_ns, end_ns])
         part = slice(int(low), int(high))
         return Requests(
@@ -47,7 +48,7 @@ class Requests:
         )
 
     def count(self, status: Status) -> int:
-        """Return the number of requests with that status."""
+        """Return the number of requests with this status."""
         return int(np.sum(self.status == status))
 
     @property
@@ -55,18 +56,20 @@ class Requests:
         return self.status == Status.OK
 
     def latency_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """Return the time from the *intended* send to the response (docs/explanation/load.md).
+        """Return the time from the *intended* send time to the response (docs/explanation/load.md).
 
-        A pending request counts with its age at `now_ns`; a failed one is infinitely late.
+        The latency of a pending request is its age at `now_ns`. The latency of a failed request is
+        infinite.
         """
         done = np.where(self.status == Status.PENDING, now_ns, self.done_ns)
         latency = (done - self.intended_ns) / MS
         return np.where(self.status > Status.OK, np.inf, latency)
 
     def send_lag_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """Return the send lag of each request; a request that is not sent yet counts with its age.
+        """Return the send lag of each request. The send lag of an unsent request is its age at
+        `now_ns`.
 
-        Requests that the client dropped because too many were in flight are left out.
+        Requests that the client dropped because too many requests were in flight do not count.
         """
         due = self.status != Status.UNSENT
         sent = np.where(self.sent_ns > 0, self.sent_ns, now_ns)

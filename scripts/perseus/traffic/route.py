@@ -1,4 +1,4 @@
-"""Contents of a tenant's requests, and their route to the server."""
+"""Describe the contents of a tenant's requests, and their route to the server."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # each sender imports this module, which needs no definition 
 
 Images = NDArray[np.float32]  # (images, 3, height, width)
 Batch = Images | Mapping[str, Tensor]
-"""Tensors of a request, by name; for models that the study deploys, images are the only input."""
+"""Tensors of a request by name. For models that the study deploys, images are the only input."""
 
 INPUT, OUTPUT = "input", "output"
-"""Names of the tensors of deployed models."""
+"""Names of the input and output tensor of deployed models."""
 
 REGISTER_S = 5.0
 UNREGISTER_S = 1.0
@@ -37,12 +37,12 @@ MAX_INPUTS = 8
 
 
 class RouteError(RuntimeError):
-    """Inputs do not fit into shared memory, or the server cannot read it."""
+    """The inputs do not fit into shared memory, or the server cannot read the shared memory."""
 
 
 @dataclass(frozen=True)
 class SharedSlice:
-    """Place of an input in a shared-memory region that the server knows by name."""
+    """The place of an input in a shared-memory region that the server knows by name."""
 
     region: str
     offset_bytes: int
@@ -53,7 +53,7 @@ class SharedSlice:
 class Input:
     """An input tensor of a request: its bytes, or its place in shared memory.
 
-    `datatype` is Triton's name of its type.
+    `datatype` is Triton's name of the data type.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Input:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that are sent with a request."""
+        """Return the number of bytes that the client sends with a request."""
         return len(self.data) if isinstance(self.data, bytes) else 0
 
 
@@ -73,11 +73,12 @@ Inputs = tuple[Input, ...]
 
 @dataclass(frozen=True)
 class Route:
-    """Requests of a model: request i has inputs i modulo their number, and asks for `outputs`.
+    """The requests of a model, and their way to the server.
 
-    `address` is that of the `protocol`, "grpc" or "http". A request without a response after
-    `timeout_s` has timed out. `has_binary` says whether the server accepts binary tensors over
-    HTTP.
+    Request i has the inputs at index i modulo the number of inputs, and asks for `outputs`.
+    `address` is the server's address for the `protocol`, "grpc" or "http". A request without a
+    response after `timeout_s` has timed out. `has_binary` says whether the server accepts binary
+    tensors over HTTP.
     """
 
     protocol: str
@@ -91,7 +92,7 @@ class Route:
 
 
 def inline(batches: Sequence[Batch]) -> tuple[Inputs, ...]:
-    """Return inputs that are sent with each request."""
+    """Return inputs whose bytes the client sends with each request."""
     return tuple(map(_inputs, batches))
 
 
@@ -104,10 +105,10 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Return the images of each input that requests send in turn: consecutive images, as many as a
-    request carries.
+    """Return the numbers of the images in each request. The client sends these requests in turn.
 
-    There are at most MAX_INPUTS inputs. Images repeat if there are fewer than a request carries.
+    Each request carries `batch_size` consecutive images. There are at most MAX_INPUTS different
+    requests. If there are fewer images than a request carries, images repeat.
     """
     inputs = min(MAX_INPUTS, images // math.gcd(images, batch_size))
     return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
@@ -122,7 +123,8 @@ def route_to(
     timeout_s: float,
     outputs: Sequence[str] = (OUTPUT,),
 ) -> Iterator[Route]:
-    """Yield the route of requests with these inputs, to the address of the client's protocol."""
+    """Yield the route of requests with these inputs, to the server's address for the client's
+    protocol."""
     address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
     with ExitStack() as stack:
         if client.shared_memory:
@@ -143,11 +145,12 @@ def route_to(
 
 @contextmanager
 def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs, ...]]:
-    """Yield inputs in one region of system shared memory; requests in flight share them.
+    """Yield inputs in one region of system shared memory. All requests in flight read the same
+    region.
 
-    The region's name contains its owner, so that it is removed later if this process is killed
-    before the server has mapped the region (`orphans`). Raises RouteError if /dev/shm is too small
-    or the server does not accept the region.
+    The name of the region contains its owner. If this process is killed before the server has
+    mapped the region, Perseus later finds and removes the region by this name (`orphans`). Raises
+    RouteError if /dev/shm is too small, or if the server does not accept the region.
     """
     region = f"{unique_name()}-input"
     path = SHM / region
@@ -155,7 +158,7 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs
         try:
             inputs = _lay_out(batches, path)
             _register(server, path)
-            path.unlink()  # it is mapped: nothing remains, however this process ends
+            path.unlink()  # the server has mapped the region, so no file remains after a crash
             yield inputs
         finally:
             _unregister(server, region)
@@ -173,12 +176,13 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
 
 
 def _unregister(server: triton.InferenceServerClient, region: str) -> None:
-    """Unregister a region.
+    """Unregister a shared-memory region from the server.
 
-    The call is repeated while a request still reads the region: Triton then refuses or delays it.
+    While a request still reads the region, Triton refuses or delays the call. Therefore the
+    function repeats the call.
     """
     deadline_s = time.monotonic() + UNREGISTER_S
-    with contextlib.suppress(InferenceServerException):  # the server may have ended
+    with contextlib.suppress(InferenceServerException):  # the server may have ended before
         while region in server.get_system_shared_memory_status(client_timeout=REGISTER_S).regions:
             with contextlib.suppress(InferenceServerException):
                 server.unregister_system_shared_memory(region, client_timeout=REGISTER_S)
@@ -200,7 +204,7 @@ def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Inputs, ...]:
 
 
 def _written(of: Input, region: str, file: BinaryIO) -> Input:
-    """Write the input to the region's file."""
+    """Write an input to the region's file, and return the input with its place in the region."""
     assert isinstance(of.data, bytes)
     place = SharedSlice(region, file.tell(), len(of.data))
     file.write(of.data)

@@ -1,4 +1,5 @@
-"""The sender: a process that sends a tenant's requests; `client.Client` controls it over a pipe."""
+"""Send the requests of a tenant from a child process, which `client.Client` controls over a
+pipe."""
 
 from __future__ import annotations
 
@@ -21,14 +22,12 @@ from perseus.traffic.route import Route
 from perseus.traffic.transport import RequestFailedError, Transport
 
 GIB = 2**30
-PROBE_S = (
-    0.1  # between two checks whether a server that has refused a request accepts requests again
-)
+PROBE_S = 0.1  # time between two checks whether the server accepts requests again
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings of a sender."""
+    """The settings of a sender."""
 
     route: Route
     cores: Sequence[int]
@@ -36,7 +35,8 @@ class Setup:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State of a window: requests intended so far, and CPU time of the process."""
+    """The state of a window: all requests with an intended send time so far, and the CPU time of
+    the process."""
 
     requests: Requests
     cpu_s: tuple[float, ...]
@@ -44,9 +44,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Result:
-    """Result of an ended window: requests, and the first message of each kind of error.
+    """The result of an ended window: its requests, and the first message of each kind of error.
 
-    `idle` says whether the server had worked off its queue; `cpu_s` is the CPU time until then.
+    `idle` says whether the server has worked off its queue. `cpu_s` is the CPU time of the process
+    from the start of the window until the server is idle.
     """
 
     requests: Requests
@@ -56,17 +57,18 @@ class Result:
 
 
 def main(pipe: Connection) -> None:
-    """Run the child process: this thread sends, a second one executes the parent's commands, the
-    transport's threads take the responses.
+    """Run the child process.
 
-    Without a connection the parent only gets the reason.
+    The main thread sends requests. A second thread executes the parent's commands. The threads of
+    the transport receive responses. Without a connection, the function only sends the reason to the
+    parent.
     """
-    # A scheduler may signal all processes of a job; the parent decides when this process ends.
+    # A batch scheduler may signal all processes of a job, but only the parent ends this process.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     setup: Setup = pipe.recv()
     os.sched_setaffinity(0, setup.cores)
-    # The sender must get the interpreter within the allowed send lag, not after the default 5 ms.
+    # With the default of 5 ms, other threads would delay sends by more than the allowed send lag.
     sys.setswitchinterval(0.0005)
     prompt = _run_promptly()
     with ExitStack() as stack:
@@ -83,10 +85,12 @@ def main(pipe: Connection) -> None:
 
 
 def _run_promptly() -> bool:
-    """Ask the system to schedule this process promptly; return whether it permits it.
+    """Ask the system to run this process before ordinary processes; return whether the system
+    agrees.
 
-    The process needs little CPU time. But on a shared core, a process that wakes up waits for the
-    time slices of other processes (3 ms each on current kernels), such as other tenants' clients.
+    The process needs little CPU time. On a shared core, however, a process that wakes up waits for
+    the time slices of other processes, for example of other tenants' clients. A time slice takes 3
+    ms on current kernels.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -102,9 +106,9 @@ def _obey(
     route: Route,
     prompt: bool,
 ) -> None:
-    """Execute the parent's commands until it closes the pipe or has ended.
+    """Execute the parent's commands until the parent closes the pipe or has ended.
 
-    Then, also if no command came, `loops` gets None, without which this process would wait forever.
+    At the end, `loops` gets None in any case. Without None, this process would wait forever.
     """
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
@@ -135,14 +139,15 @@ def _obey(
                 cpu_start_s = time.process_time()
                 loops.put(loop)
     except (EOFError, OSError):
-        pass  # the parent has ended
+        pass  # the parent has ended or closed the pipe
     finally:
         loop.stop()
         loops.put(None)
 
 
 def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: float) -> bool:
-    """Stop sending, wait for responses, cancel the rest; return whether the server is idle."""
+    """Stop sending, wait for responses, and cancel all other requests; return whether the server is
+    idle."""
     loop.stop()
     end_s = time.monotonic() + patience_s
     while transport.in_flight and time.monotonic() < end_s:
@@ -152,7 +157,7 @@ def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: floa
     if not (given_up or loop.requests(time.monotonic_ns()).count(Status.TIMEOUT)):
         return True
     # The server may still work on cancelled or timed-out requests. A response to one more request
-    # shows that the queue before it is empty. A full queue refuses it at once.
+    # shows that the server has processed the whole queue. A full queue refuses the request at once.
     end_s = time.monotonic() + idle_s
     while (left_s := end_s - time.monotonic()) > 0:
         try:

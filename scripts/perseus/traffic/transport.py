@@ -1,4 +1,4 @@
-"""The interface of transports, over gRPC or HTTP."""
+"""Define the interface of transports, over gRPC or HTTP."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from perseus.models.tensors import Tensor
 from perseus.traffic.requests import Status
 
 Answered = Callable[[int, Status, str], None]
-"""Takes the time of the response in ns of the monotonic clock, the outcome of the request, and
-the error's message; PENDING stands for a cancelled request."""
+"""Function that takes the time of the response in ns of the monotonic clock, the outcome of the
+request, and the message of an error. The outcome of a cancelled request is PENDING."""
 
 
 class RequestFailedError(RuntimeError):
-    """The response to a request is an error, or is late."""
+    """The response to a request is an error, or came too late."""
 
 
 class Transport(Protocol):
-    """An open connection; all requests are serialised in advance."""
+    """An open connection to a server. All requests are serialised in advance."""
 
     most_in_flight: int
-    """Largest number of simultaneous requests."""
+    """Largest number of requests in flight."""
 
     @property
     def in_flight(self) -> int:
-        """Number of requests in flight."""
+        """Return the number of requests in flight."""
 
     def send(self, number: int, answered: Answered) -> None:
-        """Send request `number` (unique among those in flight) without waiting for its response.
+        """Send request `number`, and do not wait for its response.
 
-        `answered` is called exactly once, in a thread of the transport or in the thread that
-        cancels. It may send.
+        The number must be unique among the requests in flight. The transport calls `answered`
+        exactly once, in a thread of the transport or in the thread that cancels the request. The
+        function `answered` may send further requests.
         """
 
     def cancel(self) -> None:
         """Cancel all requests in flight, and wait until their callbacks have run."""
 
     def infer(self, number: int, timeout_s: float) -> dict[str, Tensor]:
-        """Wait for one request, and return its outputs by name. Raises RequestFailedError."""
+        """Send one request, wait for its response, and return the outputs by name. Raises
+        RequestFailedError."""
 
     def __enter__(self) -> Self: ...
 

@@ -146,7 +146,7 @@ def test_metrics_that_are_no_numbers_are_left_out():
     ],
 )
 def test_an_answer_over_grpc_that_is_none(answer):
-    with pytest.raises(RequestFailedError, match="the response is not that of a model"):
+    with pytest.raises(RequestFailedError, match="the response does not come from a model"):
         grpc_transport.decode(answer)
 
 
@@ -174,5 +174,5 @@ def of_output(datatype, shape, size_bytes):
 )
 def test_an_answer_over_http_that_is_none(body, json_bytes):
     reply = http_transport.Reply(1, Status.OK, "", body, json_bytes)
-    with pytest.raises(RequestFailedError, match="the response is not that of a model"):
+    with pytest.raises(RequestFailedError, match="the response does not come from a model"):
         http_transport.decode(reply)

@@ -123,7 +123,7 @@ def test_else_it_is_measured(cell_of, searched, made, within_percent):
     cell = cell_of(*made, within_percent)
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert len(made[1]) < FEWEST or "to be measured: B" in cell.messages[-1]
+    assert len(made[1]) < FEWEST or "this mix: model B" in cell.messages[-1]
 
 
 def test_where_nothing_is_to_be_predicted_it_is_measured(cell_of, searched):
@@ -154,7 +154,7 @@ def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infe
     if measured:
         with pytest.raises(searched):
             frontier.measure(cell)
-        assert "1 of the mixes before it kept no SLA" in cell.messages[-1]
+        assert "1 of the earlier mixes kept no SLA" in cell.messages[-1]
     else:
         assert frontier.measure(cell).outcome is Outcome.PREDICTED
 
@@ -257,7 +257,7 @@ def copies(tmp_path):
 
 def test_copies_tell_what_models_cost_each_other_in_the_caches(cell_of, searched, copies):
     found = frontier.measure(cell_of(*of_world("abc", OF_THREE), **copies))
-    assert found.record["reason"].startswith("not measured: B3 predicts it within ")
+    assert found.record["reason"].startswith("not measured: model B3 predicts its peak within ")
     truth = with_caches("abc", found.record["weights"])
     assert found.record["estimate_scale"] == pytest.approx(truth, rel=0.03)
 
@@ -267,7 +267,7 @@ def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
     cell = cell_of(*of_world("abc", OF_THREE), **copies | {missing: []})
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "to be measured: B2" in cell.messages[-1]
+    assert "this mix: model B2 predicts its peak within" in cell.messages[-1]
 
 
 def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_others_best(
@@ -280,4 +280,4 @@ def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_oth
     cell = cell_of(*of_world("abcd", mixes), **copies)
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "to be measured: B2" in cell.messages[-1]
+    assert "this mix: model B2 predicts its peak within" in cell.messages[-1]

@@ -165,7 +165,10 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
     findings, output = found_in(monkeypatch, task, dead, p50_ms)
     assert (findings.outcome, findings.record["reason"]) == (Outcome.FAILED, "it has died")
     assert (
-        any("may end uncertified (a starts at 0.75 requests/s: quick" in text for text in output)
+        any(
+            "end without a certified rate (a starts at 0.75 requests/s: quick" in text
+            for text in output
+        )
         == warns
     )
 

@@ -211,7 +211,10 @@ def test_a_verdict_is_on_what_happened():
     """Not on what may be concluded from it: a share just above what is allowed is too much."""
     assert seen() == (ReplayVerdict.OK, "")
     assert seen(late=0.05) == (ReplayVerdict.OK, "")
-    assert seen(late=0.06) == (ReplayVerdict.SLA_MISSED, "94.0% within 500 ms")
+    assert seen(late=0.06) == (
+        ReplayVerdict.SLA_MISSED,
+        "94.0% of the requests took at most 500 ms",
+    )
 
 
 def test_late_sends_are_not_the_servers():
@@ -234,7 +237,8 @@ def test_an_sla_that_the_actual_sends_would_have_kept_is_missed_by_the_client():
     assert found.exceedance == 1
     assert verdict(found, SLA, 0.0) == (
         ReplayVerdict.CLIENT_LIMITED,
-        "0.0% within 500 ms, but 100.0% counted from their actual send times, which were late",
+        "0.0% of the requests took at most 500 ms, but 100.0% did from their actual send times,"
+        " which were late",
     )
 
 
@@ -246,7 +250,8 @@ def test_what_others_used_of_the_server_is_not_its_fault():
     assert seen(other_gpu_share=0.3)[0] is ReplayVerdict.OK
     found, reason = seen(late=0.06, other_gpu_share=0.3)
     assert found is ReplayVerdict.DISTURBED
-    assert reason == "94.0% within 500 ms, while other processes used 30% of the server's GPU"
+    used = "other processes used 30% of the server's GPU"
+    assert reason == f"94.0% of the requests took at most 500 ms, while {used}"
 
 
 def test_a_missed_sla_is_an_answer_of_the_cell():

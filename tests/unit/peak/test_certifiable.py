@@ -100,7 +100,7 @@ def test_the_rate_that_counts_is_the_highest_that_is_tried():
 
 
 def test_where_no_preset_can_it_says_so():
-    assert too_slow("quick", [P95], [0.01], ["a"]).endswith("no preset does at that rate")
+    assert too_slow("quick", [P95], [0.01], ["a"]).endswith("no preset certifies that rate")
     assert too_slow("smoke", [P999], [1000.0], ["a"]).startswith(
         "a at up to 850 requests/s: smoke certifies p99.9 at no rate, "
     )

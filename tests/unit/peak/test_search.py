@@ -204,7 +204,8 @@ def test_what_few_requests_leave_undecided_is_not_infeasible():
     assert np.isnan(peak.estimate) and not len(peak.posterior)
     assert peak.reason == (
         "no rate passed, and the lowest rate is undecided: tenant, at 0.7/s, answered 100.0% of"
-        " its requests, with a p95 of 500.0 ms (57 requests, p95 needs 130)"
+        " its requests, with a p95 of 500.0 ms (57 requests are too few,"
+        " p95 needs 130)"
     )
 
 

@@ -125,7 +125,7 @@ def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
     some_late = late(requests(), 0.3)
     seen = verdict(some_late, slowed=2.1)
     assert (seen.verdict, seen.slowed, seen.disturbed) == ("invalid", 2.1, True)
-    assert "2.1 times slower than usual" in seen.reason and "over 100 ms" in seen.reason
+    assert "2.1 times slower than usual" in seen.reason and "exceed 100 ms" in seen.reason
     assert verdict(some_late, slowed=1.4).verdict == "fail"
     assert verdict(late(requests(), 0.05), slowed=1.4).verdict == "undecided"
     assert verdict(late(requests(), 0.05), slowed=1.6).verdict == "invalid"
@@ -279,7 +279,7 @@ def test_a_queue_time_that_rises_is_falling_behind():
     """The server's own counters, where the client's answers do not tell yet."""
     seconds = np.arange(1.0, 5.0, 0.5)
     rising = np.stack([seconds, 40 * seconds], axis=1)
-    assert verdict(requests(), queue_ms=(rising,)).reason == "the backlog grows"
+    assert verdict(requests(), queue_ms=(rising,)).reason == "the queue of the server grows"
     flat = np.stack([seconds, 40 + seconds % 1], axis=1)
     assert verdict(requests(), queue_ms=(flat,)).verdict == "pass"
 
@@ -294,7 +294,7 @@ def test_what_counts_was_intended_after_settling_and_long_enough_ago():
 
 def test_a_late_client_does_not_excuse_a_server_that_is_later_by_far():
     overload = verdict(sent_late(requests(latency_ms=1000), lag_ms=30))
-    assert (overload.verdict, overload.reason) == ("fail", "100.0% over 100 ms")
+    assert (overload.verdict, overload.reason) == ("fail", "100.0% of the requests exceed 100 ms")
     assert not overload.punctual and verdict(requests()).punctual
 
 

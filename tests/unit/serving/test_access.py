@@ -49,7 +49,7 @@ def test_every_variable_that_is_missing_or_cannot_be_sent_is_named():
         read_access(remote(TOKEN, other), {"TEAM": f"{SECRET}\nx: y"})
     text = str(caught.value)
     assert "TRITON_TOKEN is not set" in text and "export TRITON_TOKEN=..." in text
-    assert "TEAM holds a character that no header can carry" in text and SECRET not in text
+    assert "TEAM contains a character that no header may contain" in text and SECRET not in text
 
 
 def test_a_server_with_tls_never_gets_a_token_without_it():
@@ -159,7 +159,7 @@ def test_no_redirect_is_followed(site):
 
 
 def test_an_answer_has_an_end(site):
-    with pytest.raises(OSError, match="an answer of more than"):
+    with pytest.raises(OSError, match="a response of more than"):
         WITH_TOKEN.get(f"http://127.0.0.1:{site.server_port}/endless", 5)
 
 

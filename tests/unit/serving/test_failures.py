@@ -5,7 +5,7 @@ import pytest
 from perseus.serving.failures import early_exit, never_ready
 
 SHM = "Hint: /dev/shm is too small for the instances; enlarge it."
-DISK = "Hint: a disk is full; free some of it, or set TMPDIR to another folder."
+DISK = "Hint: a disk is full; free some space, or set TMPDIR to another folder."
 STUB = "Hint: the stub could not run; is the temporary folder mounted noexec? Set TMPDIR."
 NOEXEC = "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to another folder."
 

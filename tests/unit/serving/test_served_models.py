@@ -97,33 +97,33 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
             r" Its models: broken, encoder$",
         ),
         ({"name": "broken"}, r"has 'broken', but it is not ready \(UNAVAILABLE: no such file\)"),
-        ({"shape": {}}, r"'tokens' is of shape \[-1\], and -1 is not fixed \(set shape:"
+        ({"shape": {}}, r"'tokens' has the shape \[-1\], and -1 is an open size \(set shape:"
                         r" \{tokens: \["),
-        ({"shape": SHAPE | {"mask": (4, 4)}}, r"shape: 'mask' is \[4, 4\], and .* is \[-1\]"),
-        ({"shape": SHAPE | {"scale": (2,)}}, r"shape: 'scale' is \[2\], and the .* is \[1\]"),
-        ({"shape": SHAPE | {"token": (4,)}}, r"'token' is none of its inputs \(did you mean 'tok"),
-        ({"shape": SHAPE | {"xyz": (4,)}}, r"none of its inputs \(it has tokens, mask, scale\)"),
-        ({"request_batch_size": 9}, r"takes batches of at most 8 \(lower request_batch_size, 9\)"),
+        ({"shape": SHAPE | {"mask": (4, 4)}}, r"shape: 'mask' is \[4, 4\], but .* is \[-1\]"),
+        ({"shape": SHAPE | {"scale": (2,)}}, r"shape: 'scale' is \[2\], but the .* is \[1\]"),
+        ({"shape": SHAPE | {"token": (4,)}}, r"'token' is not an input of the model \(did you m"),
+        ({"shape": SHAPE | {"xyz": (4,)}}, r"of the model \(the inputs are tokens, mask, scale\)"),
+        ({"request_batch_size": 9}, r"accepts batches of at most 8 \(lower request_batch_size"),
         (
             {"request_batch_size": 2, "config": ENCODER.replace("max_batch_size: 8", "")},
-            r"it takes no batches",
+            r"the model accepts no batches",
         ),
         (
             {"config": ENCODER.replace("TYPE_BOOL", "TYPE_STRING")},
-            r"its input 'mask' is of type BYTES, but only numbers are supported",
+            r"its input 'mask' has the type BYTES, but only numbers are supported",
         ),
         (
             {"config": ENCODER.replace("TYPE_INT32", "TYPE_BF16")},
-            r"its output 'class' is of type BF16, but only numbers are supported",
+            r"its output 'class' has the type BF16, but only numbers are supported",
         ),
         (
             {"config": ENCODER + "model_transaction_policy { decoupled: true }"},
-            r"it is decoupled: a request may have any number of responses",
+            r"the model is decoupled: a request may have any number of responses",
         ),
         (
             {"config": ENCODER.replace("dynamic_batching {", "sequence_batching {").replace(
                 "max_queue_delay_microseconds: 100", "")},
-            r"it keeps a state from one request to the next",
+            r"the model keeps a state from one request to the next",
         ),
         (
             {"config": ENCODER + "response_cache { enable: true }"},
@@ -142,7 +142,8 @@ def test_all_reasons_are_told_at_once(ask):
     config = ENCODER.replace("TYPE_INT64", "TYPE_STRING").replace("TYPE_FP32", "TYPE_STRING")
     with pytest.raises(ServerError) as refused:
         ask(config, shape={"tokens": (4,)}, request_batch_size=9)
-    for words in ("'tokens' is of type BYTES", "'vector' is", "'mask' is of shape", "at most 8"):
+    expected = ("'tokens' has the type BYTES", "'vector' has", "'mask' has the shape", "at most 8")
+    for words in expected:
         assert words in str(refused.value)
 
 

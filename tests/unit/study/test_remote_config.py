@@ -147,8 +147,8 @@ def test_the_gpus_of_a_remote_server_are_its_own():
             "metrics: 'file:///etc/passwd' is not a URL of metrics (use http://host:port/path)",
         ),
         (remote(tls="missing.pem"), "remote.tls: there is no file 'missing.pem'"),
-        (remote(tls="config/prices.csv"), "it holds no certificates in PEM format"),
-        (remote(tls="/dev/null"), "it holds no certificates in PEM format"),
+        (remote(tls="config/prices.csv"), "the file contains no certificates in PEM format"),
+        (remote(tls="/dev/null"), "the file contains no certificates in PEM format"),
         (remote(tls="system", headers=[TOKEN, TOKEN]), "'authorization' is listed twice"),
         (
             remote(tls="system", headers=[TOKEN | {"name": "grpc-timeout"}]),

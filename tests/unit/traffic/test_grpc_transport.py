@@ -296,7 +296,7 @@ def test_what_takes_too_long_times_out_and_nothing_else():
         for number in range(4):
             asked.send(over, number)
         wait_for(lambda: not over.in_flight)
-        with pytest.raises(RequestFailedError, match="DEADLINE_EXCEEDED: no answer in time"):
+        with pytest.raises(RequestFailedError, match="DEADLINE_EXCEEDED: no response in time"):
             over.infer(0, 0.1)
     assert asked.statuses == {
         0: Status.TIMEOUT,

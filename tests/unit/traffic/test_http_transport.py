@@ -56,7 +56,7 @@ def test_not_all_that_is_fine_is_an_answer(headers, body, status):
 @pytest.mark.parametrize("shape", [[10**20], [2**62, 2**62], [-1, 3], ["a"], [1.5], [2]])
 def test_a_shape_that_cannot_be_is_refused(shape):
     head = json.dumps({"outputs": [{"name": "o", "datatype": "FP32", "shape": shape}]}).encode()
-    with pytest.raises(RequestFailedError, match="not that of a model"):
+    with pytest.raises(RequestFailedError, match="does not come from a model"):
         decode(Reply(0, Status.OK, "", head + bytes(4), len(head)))
 
 

@@ -1,8 +1,9 @@
-"""Procedures of the experiments: one module per kind.
+"""Run experiments, with one module per kind of experiment.
 
-A new kind is a new module here, and its settings in study/experiments. It uses a server from
-`server_under_test`, or starts servers itself. It stores its windows with `windows.keep`, and
-returns its `Findings`: the keys that it adds to record.json.
+A new kind of experiment needs a new module in this package, and its settings in study/experiments.
+The module uses a server from `server_under_test`, or starts servers itself. The module stores its
+windows with `windows.keep`, and returns its `Findings`, the keys that the module adds to
+record.json.
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class Experiment(Protocol):
-    """The interface of a module of this package."""
+    """The functions that each module of this package defines."""
 
     def measure(self, cell: CellUnderTest) -> Findings:
         """Measure the cell.
 
-        Raises BlockedError before a server is started if a dedicated peak is missing. Raises
-        ServerError, VerificationError, ClientError and RouteError if the server cannot be measured.
+        Raises BlockedError before the start of a server if a dedicated peak is missing. Raises
+        ServerError, VerificationError, ClientError and RouteError if the function cannot measure
+        the server.
         """
 
     def empty_record(self, cell: CellUnderTest) -> Mapping[str, Any]:
-        """The experiment's keys of record.json for a cell without a server."""
+        """Return the experiment's keys of record.json for a cell without a server."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Return the seconds of load of the cell: usual and largest."""
+        """Return the usual and the largest time of load of the cell, in seconds."""
 
 
 def procedure(kind: str) -> Experiment:

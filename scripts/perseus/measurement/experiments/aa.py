@@ -1,7 +1,7 @@
-"""Experiment `aa`: measure the same capacity repeatedly on restarted servers (A/A).
+"""Run the experiment `aa`: measure the same capacity repeatedly on restarted servers (A/A test).
 
-A closed loop keeps the server busy, so its throughput contains no random arrivals. Differences
-between windows and between servers come from the host.
+A closed loop keeps the server busy, so random arrivals do not change the throughput. The host
+causes the differences between windows and between servers.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from perseus.study.tasks.measure import MeasureTask
 PHASE: Final = "aa"
 
 Rates = list[float]
-"""Throughput in the windows of one server, in their order."""
+"""Throughputs in the windows of one server, in the order of the windows."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Start the servers one after another and load each. Raises like every experiment."""
+    """Start the servers one after another, and load each server. Raises the errors that
+    `Experiment.measure` lists."""
     run = cast(Run, cell.task.run)
     outcome, reason = Outcome.OK, ""
     record: Mapping[str, Any] = {}
@@ -47,7 +48,7 @@ def measure(cell: CellUnderTest) -> Findings:
     except InvalidWindowError as error:
         outcome, reason = error.outcome, str(error)
     except ServerError as error:
-        if not record:  # the first server did not start either
+        if not record:  # without a started server, the cell has no results
             raise
         outcome, reason = Outcome.FAILED, f"server {len(capacities_rps) + 1}: {error}"
     found = {"outcome": outcome, "reason": reason, "capacities_rps": capacities_rps}
@@ -55,12 +56,15 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """No capacities."""
+    """Return the keys of record.json for a cell without a server, with no capacities."""
     return {"capacities_rps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load: windows of equal length, at most each with all attempts."""
+    """Return the usual and the largest time of load in seconds.
+
+    All windows have equal length. In the longest case, each window needs all attempts.
+    """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
     seconds = windows * loop_s(task.search, task.slas)
@@ -70,7 +74,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
     """Return the responses per second of all tenants together in each window except the first.
 
-    Raises InvalidWindowError, and ServerError if the server dies.
+    Raises InvalidWindowError. Raises ServerError if the server dies.
     """
     to_come = range(run.windows, -1, -1)
     rates_rps = [
@@ -80,7 +84,7 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 
 
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
-    """Return the responses per second of all tenants together; an invalid window is repeated."""
+    """Return the responses per second of all tenants together. An invalid window is repeated."""
 
     def offer(tolerance: Tolerance) -> Window:
         window, _ = closed_loop(cell.task, system, PHASE, run.concurrency, tolerance)

@@ -1,6 +1,7 @@
-"""Experiment `background`: the peak of one tenant while the others stay at fixed rates.
+"""Run the experiment `background`: search for the peak of one tenant while all others have fixed
+rates.
 
-It differs from the experiment `peak` only in the load line, which comes from its run.
+The experiment differs from the experiment `peak` only in the load line, which its run determines.
 """
 
 from perseus.measurement.experiments.peak import empty_record, load_s, measure

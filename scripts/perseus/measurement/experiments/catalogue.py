@@ -1,7 +1,9 @@
-"""Experiment `catalogue`: a short measurement of a network (docs/explanation/catalogue.md).
+"""Run the experiment `catalogue`: measure a network in a short time
+(docs/explanation/catalogue.md).
 
-A saturated server shows the service times. A simulated queue with these times has a limit within an
-SLA, which is then confirmed by a window of the study's arrivals below that limit.
+A saturated server shows the service times. A simulated queue with these service times gives the
+limit within an SLA. A window with the arrivals of the study, below the limit, then certifies a
+rate.
 """
 
 from __future__ import annotations
@@ -41,30 +43,31 @@ from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasureTask
 
 FULL, WITHIN = "full", "within"
-"""Phases of windows."""
+"""Phases of the windows: a saturated server, and a load within an SLA."""
 
 CERTIFY_AT: Final = (0.8, 0.6)
-"""Rates to certify, as shares of a limit; they are tried in this order until one passes."""
+"""Rates to certify, as shares of a limit. The experiment tries the rates in this order until a
+window passes."""
 
 REQUESTS: Final = 300
-"""Number of requests that a window counts, and the least and the most seconds for them."""
+"""Number of requests that a window counts, and the least and the most seconds for the requests."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
-"""Longest certification window of a slow network, which otherwise waits for the fewest requests
-that its SLA needs."""
+"""Longest time of a certification window in seconds. Without this bound, a slow network would need
+very long until its SLA has enough requests."""
 
 GIGAS_PER_S: Final = 30.0
-"""Multiply-add operations, in billions, that a core does per second for usual networks."""
+"""Billions of multiply-add operations per second that a core performs for usual networks."""
 
 SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit of a server within an SLA of `sla_ms`; NaN if it is unknown.
+    """The limit of a server within an SLA of `sla_ms`; NaN if the limit is unknown.
 
-    `stated` is "times_unloaded" or "latency". The interval comes from the throughput of the
-    saturated server.
+    `stated` is the key that states the SLA: "times_unloaded" or "latency". The interval comes from
+    the throughput of the saturated server.
     """
 
     stated: str
@@ -77,7 +80,8 @@ class Limit:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure the network in process, then on a server. Raises like every experiment."""
+    """Measure the network without a server, and then on a server. Raises the errors that
+    `Experiment.measure` lists."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
         cell.say("without a server")
@@ -115,16 +119,17 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """No rates and no limits."""
+    """Return the keys of record.json for a cell without a server, with no rates and limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
     return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load: one window of a saturated server and two for each SLA.
+    """Return the usual and the largest time of load in seconds: one window of a saturated server,
+    and the windows for two SLAs.
 
-    Their usual length follows from the operations of the network; at most, all have the maximum
-    length.
+    The usual lengths follow from the number of operations of the network. In the longest case, all
+    windows have their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)
@@ -148,8 +153,8 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return the seconds in which requests must count to certify this rate; more than the maximum
-    if no window can."""
+    """Return the seconds in which requests must count to certify this rate. The result exceeds
+    MAX_COUNTED_S if no window can certify the rate."""
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
@@ -162,8 +167,8 @@ def _usual_s(sla: Sla, unloaded_s: float) -> float:
 
 
 def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
-    """Return the cell with an SLA that is so long that clients wait for the responses of a
-    saturated server."""
+    """Return the cell with a longer SLA, so that the clients wait for the responses of a saturated
+    server."""
     (tenant,) = cell.task.tenants
     full_ms = IN_FLIGHT * float(np.median(alone_ms)) if len(alone_ms) else 0.0
     longest_ms = max(tenant.sla.latency_ms, full_ms)
@@ -173,7 +178,7 @@ def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
 
 
 def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
-    """Yield the SLAs to measure, each with the key that states it."""
+    """Yield the SLAs to measure, each with the key that states the SLA."""
     (own,), run = task.slas, cast(Run, task.run)
     multiple_ms = run.times_unloaded * unloaded_ms
     yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})
@@ -183,8 +188,8 @@ def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
 def full_server(
     cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
 ) -> tuple[Floats, tuple[float, float, float]]:
-    """Return service times of a saturated server, shape (n,), in s, and its throughput with an
-    interval.
+    """Return the service times of a saturated server in seconds, shape (n,), and its throughput
+    with an interval.
 
     Raises InvalidWindowError.
     """
@@ -218,7 +223,7 @@ def full_server(
 
 
 def _done_ns(seen: Observation) -> NDArray[np.int64]:
-    """Times of the tenant's responses, ascending."""
+    """Return the times of the tenant's responses, ascending."""
     (requests,) = seen.requests
     return np.sort(requests.done_ns[requests.answered])
 
@@ -276,7 +281,7 @@ def _window(
     counted_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """Run a window of the study's arrivals, judged by that SLA."""
+    """Run a window with the arrivals of the study, and compute its verdict on the SLA."""
     settle_s = _settle_s(sla)
     grace_s = 2 * sla.latency_ms / 1000
     elapsed_s = settle_s + counted_s + grace_s

@@ -1,9 +1,10 @@
-"""Experiment `concurrency`: throughput and latency at fixed numbers of requests in flight.
+"""Run the experiment `concurrency`: measure throughput and latency at fixed numbers of requests in
+flight.
 
-A closed loop sends a request for each response, so a slow server gets fewer requests. Its latencies
-are not those of independent users, so they are no verdict on an SLA. The experiment measures the
-throughput of the server regardless of an SLA, and allows a comparison with tools that measure
-closed loops.
+A closed loop sends a request after each response, so a slow server gets fewer requests. Therefore
+the latencies differ from those of independent users, and give no verdict on an SLA. The experiment
+measures the throughput of the server regardless of an SLA. The results are comparable with the
+results of tools that measure closed loops.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure each concurrency."""
+    """Measure throughput and latency at each concurrency."""
     outcome, reason, throughputs = Outcome.OK, "", list[Throughput]()
     with server_under_test(cell) as server:
         try:
@@ -43,12 +44,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """No levels."""
+    """Return the keys of record.json for a cell without a server, with no throughputs."""
     return {"levels": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load: all windows at their maximum length."""
+    """Return the usual and the largest time of load in seconds. Both are equal: all windows have
+    their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 
@@ -59,12 +61,11 @@ def sweep(
     rng: np.random.Generator,
     on_window: Callable[[Window, float], None],
 ) -> list[Throughput]:
-    """Run one window per concurrency, in random order, so that host drift does not look like a
-    trend.
+    """Run one window per concurrency, in random order, and return the throughputs.
 
-    Every tenant has this number of requests in flight. The verdicts of a window say whether it is
-    valid, and whether the SLA would hold. `on_window` is called after each window with the
-    remaining seconds.
+    In a random order, host drift does not look like a trend over the concurrencies. Every tenant
+    has `concurrency` requests in flight. The verdicts say whether the window is valid, and whether
+    the SLA would hold. The function calls `on_window` after each window with the remaining seconds.
     """
     throughputs: list[Throughput] = []
     order = rng.permutation(np.asarray(_concurrencies(task)))

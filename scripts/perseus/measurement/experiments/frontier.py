@@ -1,4 +1,5 @@
-"""Experiment `frontier`: the peak of a mix that depends on earlier mixes, or its prediction."""
+"""Run the experiment `frontier`: find the peak of a mix that depends on earlier mixes, by search or
+prediction."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ __all__ = ["empty_record", "load_s", "measure"]
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Search the peak of the next mix, unless it is predicted well enough."""
+    """Search for the peak of the next mix, unless a prediction of the peak is good enough."""
     wanted, run = next_mix(cell), cast(Run, cell.task.run)
     weights, within_percent = wanted.run.weights, run.predict_within_percent
     peak = predicted_peak(cell, weights, within_percent) if run.predict else None
@@ -30,19 +31,19 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """No peak of the mix."""
+    """Return the keys of record.json for a cell without a server, with no peak of the mix."""
     return without_peak(next_mix(cell), cell.task.tenant_names)
 
 
 def next_mix(cell: CellUnderTest) -> WantedPeak:
-    """The mix to measure after the earlier ones."""
+    """Return the mix to measure after the earlier mixes."""
     run, tenants = cast(Run, cell.task.run), len(cell.task.tenants)
     weights = next_weights(tenants, measured_mixes(cell.inputs.earlier_records))
     return wanted_peak(cell, run.of_weights(weights))
 
 
 def predicted_record(cell: CellUnderTest, wanted: WantedPeak, peak: Peak) -> Findings:
-    """The record of a peak that was predicted without a server."""
+    """Return the record of a peak that Perseus predicted without a server."""
     names = cell.task.tenant_names
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, {})
     cell.say(describe_mix(cell.task, wanted.run.weights))

@@ -1,4 +1,4 @@
-"""Experiment `peak`: search the largest load at which every tenant keeps its SLA."""
+"""Run the experiment `peak`: search for the largest load at which every tenant keeps its SLA."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
 SLOW_RPS = 50
-"""Rate for the estimate of the load time: too slow to end a window early, and fast enough that
+"""Rate in requests/s for the estimate of the load time. At this rate, no window ends early, and
 windows at p95 have their usual length."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Search the peak."""
+    """Search for the peak of the cell on its load line."""
     return searched_peak(cell, wanted_peak(cell, cast(Run, cell.task.run)))
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """No peak on its load line."""
+    """Return the keys of record.json for a cell without a server, with no peak on the load line."""
     return without_peak(wanted_peak(cell, cast(Run, cell.task.run)), cell.task.tenant_names)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load for a slow model; windows of fast models end earlier."""
+    """Return the usual and the largest time of load in seconds for a slow model. Windows of fast
+    models end earlier."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

@@ -1,7 +1,8 @@
-"""Experiment `replay`: offer bursty or recorded arrivals for minutes at fixed rates.
+"""Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed rates.
 
-All tenants together, and each tenant alone on the same server, get exactly the same arrivals, so
-the other tenants cause the difference (docs/explanation/replay.md).
+The experiment sends exactly the same arrivals twice to the same server: once with all tenants
+together, and once with each tenant alone. Therefore the other tenants cause any difference between
+the latencies (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -41,25 +42,26 @@ from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.requests import Status
 
 DRAIN_S: Final = 20.0
-"""Time to wait for responses after the last arrival: recovery may take as long."""
+"""Longest time in seconds to wait for responses after the last arrival, since the recovery may take
+this long."""
 
 LOOKS_S: Final = 1.0
-"""Time between two checks whether all responses are there."""
+"""Time in seconds between two checks whether all responses have arrived."""
 
 NONE: Final = np.empty(0)
-"""The send times of a tenant without load."""
+"""Send times of a tenant without load."""
 
 BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
-"""Largest send lag for schedule fidelity: requests of a burst have the same intended send time,
-and are sent one after another."""
+"""Tolerance for bursty arrivals, with a larger send lag. Requests of a burst have the same intended
+send time, and the client sends them one after another."""
 
 
 @dataclass(frozen=True)
 class Offered:
     """The result of one tenant in one window, a part of record.json.
 
-    `requests_each_s` and `within_each_s` come from `Attainment`, `window` is the number in
-    windows.parquet, and `rate_rps` the configured mean rate.
+    `requests_each_s` and `within_each_s` come from `Attainment`. `window` is the number of the
+    window in windows.parquet, and `rate_rps` is the configured mean rate.
     """
 
     phase: str
@@ -103,12 +105,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """No windows."""
+    """Return the keys of record.json for a cell without a server, with no windows."""
     return {"offered": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load: the warm-up and each phase, at most each with all attempts."""
+    """Return the usual and the largest time of load in seconds: the warm-up and each phase. In the
+    longest case, each phase needs all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -121,8 +124,8 @@ def each_phase(
 ) -> Iterator[list[Offered]]:
     """Yield the results of each tenant with load, phase by phase, after a warm-up.
 
-    The phases are in random order, so that a drift of the server does not look like a difference.
-    Raises ServerError if the server dies.
+    The phases are in random order, so that a drift of the server does not look like a difference
+    between phases. Raises ServerError if the server dies.
     """
     phases = run.phases(len(drawn))
     usual_s = run.duration_s + grace_s(cell.task.slas)
@@ -143,8 +146,8 @@ def one_phase(
 ) -> list[Offered]:
     """Return the results of the tenants with load in one phase.
 
-    An invalid window is repeated, the last time with the tolerance for a busy host; the last
-    attempt counts.
+    The function repeats an invalid window. The last attempt uses the tolerance for a busy host, and
+    counts in any case.
     """
 
     def offer(tolerance: Tolerance) -> Window:
@@ -164,7 +167,8 @@ def one_window(
     drawn: Sequence[Schedule],
     tolerance: Tolerance,
 ) -> Window:
-    """Offer the arrivals of the tenants with load, and wait for the responses or their timeout."""
+    """Offer the arrivals of the tenants with load, and wait until all responses have arrived or
+    DRAIN_S is over."""
     duration_s = cast(Run, task.run).duration_s
     times_s = [each.times_s if i in phase.loaded else NONE for i, each in enumerate(drawn)]
     with system.offer_at(times_s) as load:
@@ -187,7 +191,8 @@ def one_window(
 def tenant_result(
     task: MeasureTask, window: Window, number: int, tenant: int, rate_rps: float
 ) -> Offered:
-    """Return the result of a tenant in a window; `number` is the window's in windows.parquet."""
+    """Return the result of a tenant in a window. `number` is the number of the window in
+    windows.parquet."""
     seen, sla = window.seen, task.slas[tenant]
     requests = seen.requests[tenant]
     late = late_from_send(requests, sla, seen.now_ns)
@@ -214,6 +219,7 @@ def tenant_result(
 
 
 def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell: invalid windows make it a failure, a missed SLA does not."""
+    """Return the outcome of the cell. An invalid window is a failure of the cell, but a missed SLA
+    is a result."""
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

@@ -1,8 +1,8 @@
-"""Experiment `slowdown`: latency of every tenant beside every other tenant and alone, at the same
-rate.
+"""Run the experiment `slowdown`: measure the latency of every tenant, alone and beside every other
+tenant, at the same rate.
 
-Windows that are compared are consecutive, so that host drift hardly matters. The tables select
-these windows and compute the slowdowns.
+Compared windows follow each other directly, so that host drift hardly matters. The code of the
+result tables selects the compared windows and computes the slowdowns.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from perseus.study.tasks.measure import MeasureTask
 
 PHASE: Final = "slowdown"
 SLOW_RPS: Final = 50.0
-"""Rate for the estimate of the load time: too slow to end a window early, and fast enough that
-no window is longer than usual."""
+"""Rate in requests/s for the estimate of the load time. At this rate, no window ends early, and no
+window is longer than usual."""
 
 OnWindow = Callable[[Window, float], None]
-"""Called after each window with the remaining seconds of load."""
+"""Function that the experiment calls after each window, with the remaining seconds of load."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The counted requests of a tenant in one window; `verdict` is the verdict on its SLA.
+    """The counted requests of a tenant in one window, and the verdict on its SLA.
 
-    The mean is that of the answered requests, with a 95 % interval by batch means.
+    `mean_ms` is the mean latency of the answered requests, with a 95 % interval by batch means.
     """
 
     requests: int
@@ -58,9 +58,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """Tenants under load at the same time; rounds count from 1.
+    """One window of the experiment: the tenants with load, and their results. Rounds count from 1.
 
-    A step that was invalid at every attempt has an `outcome` and a `reason`, and no results.
+    If the window was invalid at every attempt, the step has an `outcome` and a `reason`, and no
+    results.
     """
 
     round: int
@@ -71,7 +72,7 @@ class Step:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Offer all pairs, round after round. Raises like every experiment."""
+    """Measure all pairs, round after round. Raises the errors that `Experiment.measure` lists."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -87,7 +88,10 @@ def measure(cell: CellUnderTest) -> Findings:
                 for step in offered(task, system, rates_rps, rng, partial(keep, cell, system)):
                     steps.append(step)
                     if step.outcome is not Outcome.OK:
-                        cell.say(f"{' beside '.join(step.tenants)}: {step.outcome}; goes on")
+                        cell.say(
+                            f"{' beside '.join(step.tenants)}: {step.outcome};"
+                            " the experiment continues"
+                        )
         except ServerError as error:
             outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:
@@ -104,13 +108,14 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """No rates, and no steps."""
+    """Return the keys of record.json for a cell without a server, with no rates and steps."""
     names = cell.task.tenant_names
     return {"rates_rps": dict.fromkeys(names, np.nan), "dedicated_rps": {}, "steps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load: every step of every round; at most, each with all attempts."""
+    """Return the usual and the largest time of load in seconds: every step of every round. In the
+    longest case, each step needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -122,7 +127,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def offered_rps(
     run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]
 ) -> tuple[float, ...]:
-    """The rate of each tenant; NaN if it depends on a dedicated peak that was not found."""
+    """Return the rate of each tenant; NaN if the rate depends on a dedicated peak that was not
+    found."""
     if run.percent_of_peak is None:
         return (cast(float, run.rate_rps),) * len(names)
     return tuple(run.percent_of_peak / 100 * dedicated_rps[name] for name in names)
@@ -135,9 +141,9 @@ def offered(
     rng: np.random.Generator,
     on_window: OnWindow,
 ) -> Iterator[Step]:
-    """Yield the steps of all rounds as they end; an invalid step does not end the rounds.
+    """Yield the steps of all rounds as they end. An invalid step does not end the rounds.
 
-    Raises ServerError when the server dies.
+    Raises ServerError if the server dies.
     """
     to_come = [
         (number, tuple(rate if i in step else 0.0 for i, rate in enumerate(rates_rps)))
@@ -157,9 +163,10 @@ def one_step(
     on_window: OnWindow,
     seconds_left: float,
 ) -> Step:
-    """Run a step of the round with that number; an invalid window is repeated.
+    """Run one step of the round with this number. An invalid window is repeated.
 
-    The window has the length and the verdict of a window of each tenant alone after a search.
+    The window has the same length and the same rules for its verdict as the windows at the end of a
+    search in which each tenant is alone.
     """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
     elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
@@ -178,7 +185,7 @@ def one_step(
 
 
 def seen_of(window: Window, tenant: int, grace: float) -> Seen:
-    """Latencies of one tenant in a window."""
+    """Return the latencies and the verdict of one tenant in a window."""
     part, judged = counted(window.seen, tenant, window.settle_s, grace), window.tenants[tenant]
     latency_ms = part.latency_ms(window.seen.now_ns)[part.answered]
     mean = stats.mean_interval([np.mean(b) for b in stats.batches(latency_ms, stats.BATCHES)])
@@ -192,7 +199,8 @@ def seen_of(window: Window, tenant: int, grace: float) -> Seen:
 
 
 def of_pairs(steps: Sequence[Step]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell: ok if at least one pair was measured."""
+    """Return the outcome of the cell. The outcome is `ok` if the experiment measured at least one
+    pair."""
     pairs = [step for step in steps if len(step.tenants) > 1]
     if any(step.outcome is Outcome.OK for step in pairs):
         return Outcome.OK, ""

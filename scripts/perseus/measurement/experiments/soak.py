@@ -1,5 +1,5 @@
-"""Experiment `soak`: fixed load for hours on one server, with its memory and open files after each
-window.
+"""Run the experiment `soak`: offer fixed load for hours to one server, and read its memory and open
+files after each window.
 
 The load consists of consecutive windows, so that the client stores the requests of one window only.
 The server is idle between windows, so the readings do not include the memory of requests in flight.
@@ -31,12 +31,12 @@ from perseus.study.tasks.measure import MeasureTask
 PHASE: Final = "soak"
 
 Invalid = tuple[Outcome, str]
-"""The causes of an invalid window: the outcome (client or host), and the reason."""
+"""Cause of an invalid window: the outcome (client or host), and the reason."""
 
 
 @dataclass(frozen=True)
 class Soaked:
-    """How a soak test ended, and the readings of the server after each window."""
+    """The outcome of a soak test, and the readings of the server after each window."""
 
     outcome: Outcome
     reason: str
@@ -62,18 +62,19 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """No rates, and no readings."""
+    """Return the keys of record.json for a cell without a server, with no rates and readings."""
     return {"rates_rps": dict.fromkeys(cell.task.tenant_names, math.nan), "readings": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load: all windows, without repetition."""
+    """Return the usual and the largest time of load in seconds. Both are equal: all windows,
+    without repetition."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
 
 def windows_of(task: MeasureTask) -> int:
-    """Number of windows that fit into the duration."""
+    """Return the number of windows that fit into the duration."""
     run = cast(Run, task.run)
     return max(1, round(run.duration_s / open_loop_s(task, run.window_s)))
 
@@ -87,10 +88,10 @@ def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) 
 
 
 def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float]) -> Soaked:
-    """Offer all windows, as long as the server lives.
+    """Offer all windows, as long as the server is alive.
 
-    No host stays idle for hours, so a soak test accepts a larger load of other processes than a
-    search from the beginning. Late sends are noise here, not a trend.
+    No host stays idle for hours. Therefore a soak test accepts more load of other processes than a
+    search, from the beginning. Late sends add noise to a soak test, but no trend.
     """
     count = windows_of(cell.task)
     elapsed_s = open_loop_s(cell.task, cast(Run, cell.task.run).window_s)
@@ -108,8 +109,10 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
 
 
 def reading(server: RunningServer) -> dict[str, Any]:
-    """Read memory and open files of the server's processes; unknown if the server is on another
-    host or has ended."""
+    """Return the memory and the number of open files of the server's processes.
+
+    Both values are None if the server is on another host or has ended.
+    """
     table = process_table()
     pids = tree(table, server.pid) if server.pid is not None else set()
     memory_bytes, files = resources(table, pids) if pids else (None, None)
@@ -117,7 +120,7 @@ def reading(server: RunningServer) -> dict[str, Any]:
 
 
 def invalid_causes(window: Window) -> list[Invalid]:
-    """Say why a window is invalid; empty if it is valid."""
+    """Return why a window is invalid; an empty list for a valid window."""
     if window.verdict is not Verdict.INVALID:
         return []
     first = next(tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID)
@@ -125,14 +128,16 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome if the server ends: a result if it carried load before, else a failure."""
+    """Return the outcome if the server ends. The end of the server is a result after at least one
+    window, and a failure before the first window."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"
 
 
 def outcome_of_windows(invalid: Sequence[Invalid], count: int) -> tuple[Outcome, str]:
-    """Return the outcome of `count` windows: ok if most of them are valid."""
+    """Return the outcome of `count` windows. The outcome is `ok` if at least half of the windows
+    are valid."""
     if 2 * len(invalid) <= count:
         return Outcome.OK, ""
     ((outcome, _),) = Counter(outcome for outcome, _ in invalid).most_common(1)

@@ -1,8 +1,9 @@
-"""Experiment `startup`: time from the start of a fresh server to its first responses.
+"""Run the experiment `startup`: measure the time from the start of a fresh server to its first
+responses.
 
-The first server is checked and monitored as in every cell. Each counted start is a later one, of a
-server without earlier requests. The states of the page cache take turns, so that a drift of the
-host does not look like a difference between them.
+Perseus checks and monitors the first server as in every cell. The experiment counts only later
+starts, of servers without earlier requests. The states of the page cache alternate, so that a drift
+of the host does not look like a difference between the states.
 """
 
 from __future__ import annotations
@@ -32,23 +33,26 @@ from perseus.traffic.route import RouteError
 STEADY_REQUESTS: Final = 20
 STEADY_LIMIT_S: Final = 2.0
 START_S: Final = 8.0
-"""Approximate duration of a start with its measurements, and of the end of the server."""
+"""Approximate duration in seconds of a start with its measurements, and of the end of the
+server."""
 
 LOG_LINE: Final = re.compile(
     r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
     r"\"(?:loading: (.+):\d+\"|successfully loaded '(.+)'\")"
 )
-"""A line of Triton's log about a model: time of day, and its name when loading begins or ends."""
+"""A line of Triton's log about a model: time of day, and the name of the model at the begin or the
+end of its loading."""
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a server; dictionaries are by tenant.
+    """One start of a server. Each dictionary contains one value per tenant.
 
-    `page_cache` is the requested state, `resident_share` the share of the model files (0..1) in
-    memory. `load_s` has only the tenants whose load time is in the server's log.
+    `page_cache` is the requested state of the page cache. `resident_share` is the share of the
+    model files in memory (0..1). `load_s` contains only tenants whose load time is in the server's
+    log.
     """
 
     page_cache: str
@@ -77,21 +81,23 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """No starts."""
+    """Return the keys of record.json for a cell without a server, with no starts."""
     return {"starts": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the seconds of load: almost none, since only the starts take time."""
+    """Return the usual and the largest time of the experiment in seconds. The starts of the servers
+    take almost all of this time."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds
 
 
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
-    """Start a server. Raises ServerError, ClientError or RouteError if it fails."""
+    """Start a server, and measure its start. Raises ServerError, ClientError or RouteError after a
+    failure."""
     task = cell.task
-    assert cell.inputs.repository is not None  # a study of served models has no starts
+    assert cell.inputs.repository is not None  # a study of a running server measures no starts
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]
     if page_cache == "cold":
         evict(files)
@@ -108,8 +114,10 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
 
 
 def loads_s(server_log: Path) -> dict[str, float]:
-    """Return the load time of each tenant's models in seconds, from Triton's log; empty if the log
-    is on another host."""
+    """Return the load time of each tenant's models in seconds, from Triton's log.
+
+    The result is empty if the log is on another host.
+    """
     begun, loaded = dict[str, timedelta](), dict[str, float]()
     for line in server_log.read_text(errors="replace").splitlines():
         if match := LOG_LINE.match(line):

@@ -1,10 +1,10 @@
-"""Peaks of a cell: what is searched, the search on a server, and its record.
+"""Find the peak of a cell, by search on a server or by prediction, and write its record.
 
-wanted_peak     the mix of a cell, and the dedicated peaks that its load line is made from
-  dedicated_peaks  as cells with one tenant have found them
-  measured_mixes   of a frontier, whose next mix they choose
-  predicted_mix    or that they let predict, so that no server is asked
-searched_peak   the search on a server
-advice          what would let the next one find more
-peak_record     what record.json says of a peak
+wanted_peak      describes the load line of a cell and its dedicated peaks
+dedicated_peaks  reads the peaks of cells with one tenant
+measured_mixes   reads the mixes of a frontier, which determine the next mix
+predicted_mix    predicts the limit of a mix, so that no server needs to run
+searched_peak    searches for the limit on a server
+preset_advice    names a preset that can certify a rate
+peak_record      lists the keys of record.json for a peak
 """

@@ -1,4 +1,5 @@
-"""Dedicated peaks from other cells, which shared load lines need."""
+"""Read dedicated peaks from the records of other cells. The load lines of shared servers need the
+dedicated peaks."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class SearchRecord(BaseModel):
-    """The keys of record.json of a search that this module reads."""
+    """The keys of the record.json of a search that this module reads."""
 
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
@@ -25,7 +26,8 @@ class SearchRecord(BaseModel):
 
     @property
     def limit_scale(self) -> float | None:
-        """The estimate, if the limit of the server was found."""
+        """Return the estimated limit as a load factor; None if the search did not find the limit of
+        the server."""
         found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
         return self.estimate_scale if found else None
 
@@ -34,14 +36,14 @@ R = TypeVar("R", bound=SearchRecord)
 
 
 def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
-    """Read records from files with one record each, or with those of all repeats."""
+    """Yield records from files that contain one record, or the records of all repeats."""
     for path in paths:
         plain = json.loads(path.read_bytes())
         yield from map(kind.model_validate, plain if isinstance(plain, list) else [plain])
 
 
 class DedicatedRecord(SearchRecord):
-    """The record of a dedicated cell: the load factor is the rate."""
+    """The record of a dedicated cell, in which the load factor is the rate in requests/s."""
 
     @property
     def tenant(self) -> str:
@@ -51,10 +53,10 @@ class DedicatedRecord(SearchRecord):
 
 @dataclass(frozen=True)
 class DedicatedPeaks:
-    """The dedicated peak of each tenant, and the cells that measured it.
+    """The dedicated peak of each tenant, and the records of the cells that measured it.
 
-    `rps` is by tenant, in requests/s: the mean estimate of the repeats that found a limit of the
-    server; NaN without such a repeat.
+    `rps` contains, by tenant, the mean estimate in requests/s of all repeats that found a limit of
+    the server. The mean is NaN if no repeat found a limit.
     """
 
     rps: Mapping[str, float]
@@ -62,7 +64,7 @@ class DedicatedPeaks:
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> Self:
-        """Read the records of these cells."""
+        """Read the dedicated peaks from the records of cells."""
         records = list(read_records(DedicatedRecord, paths))
         found: dict[str, list[float]] = {}
         for record in records:
@@ -73,8 +75,10 @@ class DedicatedPeaks:
         return cls(mean_rps, records)
 
     def why_blocked(self, needed: Collection[str]) -> str:
-        """Say which cells found no peak of these tenants, and how they ended; empty if all have a
-        peak."""
+        """Return which cells found no peak of the needed tenants, and how the cells ended.
+
+        The text is empty if all needed tenants have a peak.
+        """
         cells = [
             f"{record.task.cell} ({record.outcome.replace('_', ' ')})"
             for record in self.records

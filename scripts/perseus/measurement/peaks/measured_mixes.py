@@ -1,4 +1,4 @@
-"""Mixes of a frontier that other cells have measured."""
+"""Read the mixes of a frontier that other cells have measured."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from perseus.peak.stats import UNKNOWN, Interval
 
 
 class MixRecord(SearchRecord):
-    """The keys of record.json of a mix that this module reads."""
+    """The keys of the record.json of a mix that this module reads."""
 
     weights: tuple[int, ...]
     speeds_rps: dict[str, tuple[float | None, ...]]
 
 
 def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
-    """Return each mix once, with all its repeats that found a limit of the server."""
+    """Return each measured mix once, with all its repeats that found a limit of the server."""
     of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
     for path in records:
         record = MixRecord.model_validate_json(path.read_bytes())
@@ -29,7 +29,7 @@ def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
 
 
 def _ratio(repeats: Sequence[MixRecord]) -> Interval:
-    """Return the mean estimate, and quantiles of the posterior draws."""
+    """Return the mean estimate of the sharing ratio, with quantiles of the posterior draws."""
     found = [(each.limit_scale, each.posterior_scales) for each in repeats]
     limits = [limit for limit, _ in found if limit is not None]
     if not limits:

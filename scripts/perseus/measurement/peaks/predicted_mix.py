@@ -1,4 +1,4 @@
-"""Predict the limit of a mix from earlier cells, so that it need not be measured."""
+"""Predict the limit of a mix from earlier cells, so that Perseus need not measure the mix."""
 
 from __future__ import annotations
 
@@ -37,10 +37,12 @@ from perseus.traffic.arrivals import Arrivals
 def predicted_peak(
     cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
-    """Return the predicted limit of the mix with these weights, if the prediction is good enough.
+    """Return the predicted limit of the mix with these weights; None if Perseus must measure the
+    mix.
 
-    None if the mix must be measured: too few mixes were measured, or the predictions of the best
-    model are less accurate than `within_percent`, or by default than a second measurement.
+    Perseus must measure the mix in two cases: earlier cells measured too few mixes, or the best
+    prediction model is not accurate enough. Predictions must be accurate within `within_percent`,
+    or by default as accurate as a second measurement.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -58,14 +60,16 @@ def predicted_peak(
     found = best(errors, noise, missed)
     if found is None or not _is_enough(found, within_percent):
         different = sum(not each.shared.is_of_copies for each in known)
-        none = why_none("mixes before it", different, noise, missed)
-        cell.say(f"to be measured: {_how_far_off(found, within_percent) if found else none}")
+        none = why_none("earlier mixes", different, noise, missed)
+        cell.say(
+            f"Perseus measures this mix: {_how_far_off(found, within_percent) if found else none}"
+        )
         return None
     ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(search.DRAWS) + 0.5
     reason = (
-        f"not measured: {found.step} predicts it within {found.half_width:.0%}, from {found.n}"
-        " measured mixes"
+        f"not measured: model {found.step} predicts its peak within {found.half_width:.0%}, from"
+        f" {found.n} measured mixes"
     )
     return replace(
         no_peak(Outcome.PREDICTED, reason),
@@ -81,12 +85,14 @@ def _is_enough(found: Accuracy, within_percent: float | None) -> bool:
 
 
 def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
-    asked = "as a measurement" if within_percent is None else f"within {within_percent:g}%"
-    return f"{found.step} predicts it within {found.half_width:.0%}, not {asked}"
+    asked = (
+        "as exactly as a measurement" if within_percent is None else f"within {within_percent:g}%"
+    )
+    return f"model {found.step} predicts its peak within {found.half_width:.0%}, not {asked}"
 
 
 class SoloRecord(DedicatedRecord):
-    """The keys of record.json of a dedicated cell that this module reads."""
+    """The keys of the record.json of a dedicated cell that this module reads."""
 
     unloaded_p50_ms: dict[str, float | None]
     speeds_rps: dict[str, tuple[float | None, ...]]
@@ -104,7 +110,8 @@ def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
 
 
 def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
-    """Return the dedicated measurements of a tenant; `memory_bytes` is by model."""
+    """Return the dedicated measurements of a tenant. `memory_bytes` contains the memory by
+    model."""
     (tenant,) = repeats[0].task.tenants
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
@@ -120,7 +127,7 @@ class EarlierMix:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether this mix of different models keeps no SLA at any load."""
+        """Return whether this mix of different models misses an SLA at every load."""
         keeps_none = not self.repeats and Outcome.INFEASIBLE in self.outcomes
         return keeps_none and not self.shared.is_of_copies
 
@@ -128,7 +135,8 @@ class EarlierMix:
 def _mixes(
     cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
 ) -> Iterator[EarlierMix]:
-    """Yield earlier mixes of the scenario, and mixes of copies, if all peaks are known."""
+    """Yield earlier mixes of the scenario and mixes of copies, if all their dedicated peaks are
+    known."""
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
         record = MixRecord.model_validate_json(path.read_bytes())
@@ -151,8 +159,10 @@ def _known(
     found_alone: Mapping[str, Floats],
     rng: np.random.Generator,
 ) -> Known:
-    """Return the sharing ratio of a mix; `found_alone` has draws of dedicated peaks, relative to
-    their estimates."""
+    """Return the sharing ratio of a mix.
+
+    `found_alone` contains draws of the dedicated peaks, relative to their estimates.
+    """
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
     shares = np.array(mix.weights) / sum(mix.weights)
@@ -162,7 +172,7 @@ def _known(
 
 
 def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
-    """Draws of the mean of repeats, relative to the mean; shape (DRAWS,)."""
+    """Return posterior draws of the mean of the repeats, relative to the mean; shape (DRAWS,)."""
     posteriors = [np.array(each.posterior_scales) for each in repeats]
     found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
     limits = np.array([each.limit_scale for each in repeats], float)
@@ -171,7 +181,8 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """The sharing ratio, with dedicated peaks corrected for the speed of the host."""
+    """Return the sharing ratio. The function corrects the dedicated peaks for the speed of the
+    host."""
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

@@ -1,4 +1,4 @@
-"""Advice on the preset that can certify a rate, if the study's preset cannot."""
+"""Advise which preset can certify a rate, if the preset of the study cannot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perseus.peak.outcome import Outcome, Peak
 
 
 def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """Return the peak; if the preset was the reason for its outcome, the reason includes advice."""
+    """Return the peak, with advice on the preset in its reason if the preset caused the outcome."""
     task, advice = cell.task, ""
     if peak.outcome is Outcome.UNCERTIFIED:
         limits_rps = line.rates_rps(peak.estimate)

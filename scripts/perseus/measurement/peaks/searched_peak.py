@@ -1,4 +1,4 @@
-"""Search a peak on the server of a cell."""
+"""Search for the peak of a cell on its server."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from perseus.serving.failures import ServerError
 
 
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
-    """Search the limit of the load line on a fresh server; load factors are points of that line.
+    """Search for the limit of the load line on a fresh server, and return the findings of the cell.
 
-    Raises BlockedError before a server is started, ServerError if it does not start,
-    VerificationError if it serves wrong answers.
+    Raises BlockedError before the start of a server. Raises ServerError if the server does not
+    start, VerificationError if the server sends wrong responses.
     """
     if wanted.blocked:
         raise BlockedError(wanted.blocked)
@@ -55,7 +55,7 @@ def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
                 peak = no_peak(Outcome.FAILED, str(error))
         peak = with_advice(peak, cell, line)
         cell.say(describe_peak(peak, line, names))
-    # The windows of an earlier attempt also have numbers.
+    # The windows of an earlier attempt come first in the numbering of the windows.
     certified = -1 if peak.certified_window < 0 else first_window + peak.certified_window
     found = peak_record(wanted, names, replace(peak, certified_window=certified), line)
     return Findings({**server.record, **found}, certified)

@@ -1,4 +1,4 @@
-"""The load line to search, which may depend on other cells."""
+"""Compute the load line that a cell searches, which may depend on other cells."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from perseus.study.experiments.peak import Run
 
 @dataclass(frozen=True)
 class WantedPeak:
-    """The limit that a cell searches for.
+    """The load line on which a cell searches for the limit.
 
-    `run` has the weights if the load line is a mix. `dedicated_rps` are the dedicated peaks by
-    tenant, in requests/s, NaN if unknown; they are the units of the line. `blocked` says why there
-    is no such line, and is empty if there is one.
+    If the load line is a mix, `run` contains its weights. `dedicated_rps` contains the dedicated
+    peaks by tenant in requests/s, NaN if unknown. The dedicated peaks are the units of the load
+    line. `blocked` states why the cell has no load line, and is empty if the cell has one.
     """
 
     run: Run
@@ -28,7 +28,8 @@ class WantedPeak:
 def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
     """Return the load line of the cell.
 
-    The mix of a demand follows from dedicated peaks; it has no weights if a peak is unknown.
+    The mix of a demand follows from dedicated peaks, and has no weights if a dedicated peak is
+    unknown.
     """
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)
     idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}

@@ -1,4 +1,5 @@
-"""Progress of a measurement: messages, a live view on the terminal, and metrics for Prometheus.
+"""Report the progress of a measurement: messages, a live view on the terminal, and metrics for
+Prometheus.
 
-No result depends on the progress, and no job.
+Results and jobs do not depend on the progress.
 """

@@ -1,6 +1,7 @@
-"""An HTTP exporter for Prometheus of the cells that are measured now, on the loopback address.
+"""Export the progress of running cells to Prometheus, by HTTP on the loopback address.
 
-`/metrics` has their progress, `/targets` their servers, whose ports the system chose.
+`/metrics` contains the progress of the cells. `/targets` contains the metrics addresses of their
+servers, whose ports the system chose.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ PORT: Final = 9877
 
 
 class Exporter(ThreadingHTTPServer):
-    """Reads the progress files at each request; `logs` is the folder of the logs of all studies.
+    """An HTTP server that reads the progress files at each request. `logs` is the folder with the
+    logs of all studies.
 
-    Raises OSError if the port is taken; port 0 selects a free one.
+    Raises OSError if another program uses the port. Port 0 selects a free port.
     """
 
     daemon_threads = True
@@ -71,4 +73,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Do not log scrapes."""
+        """Write no log entry, so that readings by Prometheus do not fill the log."""

@@ -1,4 +1,4 @@
-"""Progress as Prometheus metrics and scrape targets."""
+"""Convert the progress of cells into Prometheus metrics and scrape targets."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ SLA = (*TENANT, "percentile")
 
 
 def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
-    """Return metrics of the cells that are measured now; values that do not exist yet have no
-    sample."""
+    """Yield metrics of the running cells. A value that does not exist yet has no sample."""
     yield GaugeMetricFamily("perseus_cells", "Cells that are measured now", len(cells))
     yield from _of_cells(cells)
     yield from _of_tenants(cells)
@@ -47,9 +46,11 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
 
 
 def _parameters(query: str) -> dict[str, str]:
-    """Return URL parameters in Prometheus's format: by label, with the first value.
+    """Return URL parameters as labels in Prometheus's format; the first value of each parameter
+    counts.
 
-    An invalid label name would make Prometheus refuse all targets, so it is left out.
+    The function omits parameters whose name is no valid label, since Prometheus would refuse all
+    targets.
     """
     return {
         f"__param_{name}": values[0]
@@ -61,7 +62,7 @@ def _parameters(query: str) -> dict[str, str]:
 def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
     info = GaugeMetricFamily(
         "perseus_cell_info",
-        "1; its labels say what is measured",
+        "1; the labels name the running cell",
         labels=(*CELL, "server", "experiment"),
     )
     attempt = GaugeMetricFamily(
@@ -103,20 +104,22 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
     )
     answered = GaugeMetricFamily(
         "perseus_tenant_answered_requests_per_second",
-        "Share of the offered rate that was answered in the window",
+        "Rate of answered requests in the last window",
         labels=TENANT,
     )
     lag = GaugeMetricFamily(
         "perseus_tenant_send_lag_seconds",
-        "99th percentile of actual minus intended send in the last window",
+        "99th percentile of actual minus intended send time in the last window",
         labels=TENANT,
     )
     latency = GaugeMetricFamily(
         "perseus_tenant_latency_seconds",
-        "Latency of the SLA",
+        "Latency at the percentile of the SLA in the last window",
         labels=SLA,
     )
-    sla = GaugeMetricFamily("perseus_tenant_sla_seconds", "What that latency may be", labels=SLA)
+    sla = GaugeMetricFamily(
+        "perseus_tenant_sla_seconds", "Latency that the SLA allows at its percentile", labels=SLA
+    )
     for cell in cells:
         for tenant in cell.tenants:
             place = (cell.study, cell.cell, tenant.name)

@@ -1,4 +1,4 @@
-"""Progress files: one beside the log of each cell that is measured now."""
+"""Write and read progress files. Each running cell has one progress file beside its log."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SUFFIX: Final = ".progress.json"
 def progress_file(log: Path) -> Iterator[OnProgress]:
     """Keep the progress of the job in a file beside its log until the job ends.
 
-    The file is replaced as a whole, between windows. A failure to write it does not make a
-    measurement fail.
+    Perseus replaces the file as a whole, between windows. If Perseus cannot write the file, the
+    measurement continues.
     """
     path = log.with_suffix(SUFFIX)
-    partial = path.with_name(f".{path.name}.partial")  # not `whole`, which searches the folder
+    partial = path.with_name(f".{path.name}.partial")  # `whole` would search the whole folder
 
     def write(progress: Progress) -> None:
         with suppress(OSError):
@@ -36,10 +36,10 @@ def progress_file(log: Path) -> Iterator[OnProgress]:
 
 
 def under_way(logs: Path) -> list[Progress]:
-    """Return the progress of all cells that are measured now, from the folder of all logs.
+    """Return the progress of all running cells, from the folder of all logs.
 
-    Files of killed processes, files that disappear meanwhile, and files of another version of
-    Perseus do not count.
+    The function ignores files of killed processes, files that disappear meanwhile, and files of
+    another version of Perseus.
     """
     found = []
     for path in sorted(logs.glob(f"*/measure/*{SUFFIX}")):

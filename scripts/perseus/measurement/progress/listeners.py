@@ -1,4 +1,4 @@
-"""Receivers of the progress of a measurement job."""
+"""Send the progress of a measurement job to its file and to the terminal."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from perseus.measurement.progress.state import OnProgress, Progress
 
 @contextmanager
 def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
-    """The file beside the job's log, and the terminal: a live view if possible, else a line per
-    window with `say`."""
+    """Yield a function that writes the progress to the file beside the job's log and to the
+    terminal.
+
+    The terminal shows a live view if possible. Otherwise `say` gets one line per window.
+    """
     path = Path(log)
     known = overview(path.parents[1], path.stem)
     with progress_file(path) as write, live_view(sys.stderr, known) as show:
@@ -24,7 +27,7 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
         def tell(progress: Progress) -> None:
             write(progress)
             if progress.text and show:
-                print(progress.text, flush=True)  # to the log, which gets the job's output
+                print(progress.text, flush=True)  # the log contains the output of the job
             elif progress.text:
                 say(progress.text)
             if show:

@@ -1,7 +1,8 @@
-"""A live view of the measured cell in the last lines of a terminal.
+"""Show a live view of the running cell in the last lines of a terminal.
 
-The cursor stays above the view, on an empty line. Output of other programs, such as Snakemake on
-Ctrl-C, appears there and remains, and the view can be erased without knowing its size.
+The cursor stays above the view, on an empty line. Output of other programs, such as the message of
+Snakemake after Ctrl-C, appears on the empty line and remains. Perseus can erase the view without
+knowing its size.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid
 MAX_PEAKS: Final = 8
 UNKNOWN: Final = "\N{EN DASH}"
 ERASE_BELOW: Final = "\x1b[J"
-"""Erases from the cursor on: other programs may print a line and its end separately, and their
-text must remain."""
+"""Control sequence that erases the terminal from the cursor on. Text above the cursor remains,
+since other programs may print a line and its end separately."""
 
 
 @contextmanager
 def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnProgress | None]:
     """Show the progress below all printed lines while the context is open.
 
-    Yields None if `stream` is no terminal, or a terminal that cannot move its cursor.
+    Yields None if `stream` is no terminal, or is a terminal that cannot move its cursor.
     """
     console = Console(file=stream)
     if not (stream.isatty() and console.is_interactive):
@@ -56,12 +57,12 @@ def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnPr
         try:
             yield view.show
         finally:
-            with signals_deferred():  # a partly erased view would remain
+            with signals_deferred():  # after an interruption, a partly erased view would remain
                 view.end()
 
 
 class _View(RenderHook):
-    """The view, which is drawn again below each print of the console, and once a second."""
+    """A live view, which the console draws again below each printed line and once a second."""
 
     def __init__(self, console: Console, overview: Overview | None) -> None:
         self._console, self._over, self._overview = console, Event(), overview
@@ -71,7 +72,7 @@ class _View(RenderHook):
     def show(self, progress: Progress) -> None:
         """Show the progress.
 
-        The first call starts the view, so that its thread runs on the job's CPUs.
+        The first call starts the view, so that its thread runs on the CPUs of the job.
         """
         is_first, self._progress = self._progress is None, progress
         if is_first:
@@ -105,15 +106,17 @@ class _View(RenderHook):
 
 
 class _Sequence(Control):
-    """A terminal control sequence."""
+    """A control sequence for the terminal."""
 
     def __init__(self, text: str) -> None:
         self.segment = Segment(text, None, [(ControlType.CARRIAGE_RETURN,)])
 
 
 def rendered(progress: Progress, now_s: float, overview: Overview | None = None) -> RenderableType:
-    """Return one line for the cell and its windows, one for each tenant, and one for each known
-    dedicated peak; `now_s` is on the Unix clock."""
+    """Return the lines of the view: the cell, its tenants, and the known dedicated peaks.
+
+    `now_s` is the time on the Unix clock in seconds.
+    """
     cell = Text("  ").join(_of_cell(progress, now_s, overview))
     peaks = [each for each in overview.peaks if each.server == progress.server] if overview else []
     return Group(cell, _of_tenants(progress.tenants), *([_of_peaks(peaks)] if peaks else []))
@@ -162,7 +165,8 @@ def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
 
 
 def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
-    """Return the first tenants, as many as fit on the screen."""
+    """Return a table of the known dedicated peaks of the first tenants. The table contains at most
+    MAX_PEAKS tenants."""
     table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
     for each in peaks[:MAX_PEAKS]:
         table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))
@@ -173,7 +177,7 @@ def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
 
 def _table(first: str, *numbers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(first, overflow="ellipsis")  # the only column that shrinks
+    table.add_column(first, overflow="ellipsis")  # only this column becomes narrower
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
@@ -184,5 +188,5 @@ def _number(value: float | None) -> str:
 
 
 def _numbers(values: Sequence[float]) -> str:
-    """The numbers of all repeats."""
+    """Return the numbers of all repeats as one text."""
     return ", ".join(f"{value:.1f}" for value in values) or UNKNOWN

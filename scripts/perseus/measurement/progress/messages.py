@@ -1,4 +1,4 @@
-"""Messages about the progress of a cell."""
+"""Describe the progress of a cell in messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
-    """Describe the mix of a cell; without weights if a dedicated peak is unknown."""
+    """Return the mix of a cell as text; without weights if a dedicated peak is unknown."""
     pairs = zip(task.tenant_names, weights, strict=False)
     return "mix: " + ", ".join(f"{name} {weight}" for name, weight in pairs)
 
@@ -22,18 +22,19 @@ def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
 def describe_search(
     task: MeasureTask, weights: Sequence[int], rates_rps: Sequence[float], warning: str
 ) -> Iterator[str]:
-    """Describe tenants, start rates and duration of a search, and warn if it may find no peak."""
+    """Yield messages with the mix and the duration of a search, and a warning if the search may
+    find no peak."""
     if weights:
         yield describe_mix(task, weights)
     sizes = task.search, task.slas, rates_rps
     about_min, most_min = expected_s(*sizes) / 60, longest_s(*sizes) / 60
     yield f"about {about_min:.1f} min of load, at most {most_min:.0f} min"
     if warning:
-        yield f"may end uncertified ({warning})"
+        yield f"the search may end without a certified rate ({warning})"
 
 
 def describe_window(window: Window, names: Sequence[str], seconds_left: float) -> str:
-    """Describe the rates, p95 and verdict of a window, and the remaining time."""
+    """Return a message with the rates, p95 and verdict of a window, and the remaining time."""
     tenants = ", ".join(
         f"{name} {seen.offered_rps:.1f}/s p95 {seen.p95_ms:.0f} ms"
         for name, seen in zip(names, window.tenants, strict=True)
@@ -44,7 +45,7 @@ def describe_window(window: Window, names: Sequence[str], seconds_left: float) -
 
 
 def describe_peak(peak: Peak, line: LoadLine, names: Sequence[str]) -> str:
-    """Describe the result of a cell in one line."""
+    """Return a message of one line with the result of a cell."""
     if np.isnan(peak.certified):
         return f"{peak.outcome}: {peak.reason}"
     rates = zip(names, line.rates_rps(peak.certified), line.rates_rps(peak.estimate), strict=True)

@@ -1,6 +1,7 @@
-"""The remaining part of a run and its known peaks, from the run's plan and results.
+"""Compute the remaining time of a run and its known peaks, from the plan and the results of the
+run.
 
-The workflow writes the plan before the first job; each measuring job reads it once.
+The workflow writes the plan before the first job. Each measuring job reads the plan once.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class AloneCell(Part):
 class RunPlan(Part):
     """The cells of a run.
 
-    `started_s` is on the Unix clock, `load_s` estimates the load of each cell, `raw` is the folder
-    of raw results.
+    `started_s` is the start on the Unix clock in seconds. `load_s` contains the estimated seconds
+    of load of each cell. `raw` is the folder with the raw results.
     """
 
     started_s: float
@@ -42,7 +43,7 @@ class RunPlan(Part):
 
 @dataclass(frozen=True)
 class KnownPeaks:
-    """Dedicated peaks of a tenant in requests/s, one per measured repeat."""
+    """The dedicated peaks of a tenant in requests/s, one per measured repeat."""
 
     tenant: str
     server: str
@@ -52,7 +53,10 @@ class KnownPeaks:
 
 @dataclass(frozen=True)
 class Overview:
-    """The cell is `number` of `total` in its run; `later_s` seconds of load follow."""
+    """The position of a cell in its run, and the known dedicated peaks.
+
+    The cell is number `number` of `total` cells. After the cell, `later_s` seconds of load remain.
+    """
 
     number: int
     total: int
@@ -61,7 +65,7 @@ class Overview:
 
 
 def write_plan(logs: Path, plan: RunPlan) -> None:
-    """Write the plan of a run into the folder of its study's logs."""
+    """Write the plan of a run into the folder with the logs of its study."""
     with whole(logs / NAME) as partial:
         partial.write_text(plan.model_dump_json())
 
@@ -85,7 +89,7 @@ def overview(logs: Path, cell: str) -> Overview | None:
 
 
 def _has_ended(plan: RunPlan, cell: str) -> bool:
-    """Return whether the cell has a record of this run."""
+    """Return whether this run has written a record of the cell."""
     try:
         return Path(plan.raw, cell, RECORD).stat().st_mtime >= plan.started_s
     except OSError:
@@ -114,7 +118,7 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _rates_rps(records: list[Mapping[str, Any]], scale: str) -> Iterator[float]:
-    """Return dedicated rates in requests/s, which equal the load factor."""
+    """Yield dedicated rates in requests/s, which equal the load factors of dedicated cells."""
     for record in records:
         if record.get(scale) is not None:
             yield float(record[scale])

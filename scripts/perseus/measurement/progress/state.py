@@ -1,4 +1,4 @@
-"""The state of a measurement, for the terminal and the exporter."""
+"""Describe the state of a measurement, for the terminal and the exporter."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
 
 
 class TenantProgress(Part):
-    """A tenant in the last window; None before the first window, or without a value.
+    """The state of a tenant in the last window. Unknown values are None.
 
-    `answered_rps` is the part of the offered rate that was answered in the window. `latency_ms` is
-    at the percentile of the SLA, from the intended send. `send_lag_ms` is the 99th percentile.
-    `passed_rps` is the highest offered rate of the passed windows, `failed_rps` the lowest of the
-    failed windows.
+    `answered_rps` is the rate of responses in the window. `latency_ms` is the latency at the
+    percentile of the SLA, from the intended send time. `send_lag_ms` is the 99th percentile of the
+    send lag. `passed_rps` is the highest offered rate in a window that passed, and `failed_rps` is
+    the lowest offered rate in a window that failed.
     """
 
     name: str
@@ -36,11 +36,12 @@ class TenantProgress(Part):
 
 
 class Progress(Part):
-    """The state of an attempt at a cell; times are on the Unix clock, in seconds.
+    """The state of one attempt to measure a cell. Times are on the Unix clock, in seconds.
 
-    `process` is the identity of the measuring process. `metrics_url` has the metrics of the running
-    server, if they are readable without a token. `phase` is the phase of the last ended window.
-    `windows` counts the ended windows by verdict. `text` describes the last one.
+    `process` identifies the measuring process. `metrics_url` is the address of the metrics of the
+    running server, if the metrics are readable without a token. `phase` is the phase of the last
+    ended window. `windows` contains the number of ended windows by verdict. `text` describes the
+    last window.
     """
 
     process: str
@@ -67,7 +68,8 @@ class Progress(Part):
         seconds_left: float | None,
         text: str = "",
     ) -> Progress:
-        """Make the state from the rows of windows.parquet; `seconds_left` is remaining load."""
+        """Return the state that follows from the rows of windows.parquet. `seconds_left` is the
+        remaining load in seconds."""
         own = [row for row in rows if row["attempt"] == attempt]
         last = {row["tenant"]: row for row in own if row["window"] == own[-1]["window"]}
         verdicts = {row["window"]: str(row["window_verdict"]) for row in own}
@@ -93,14 +95,14 @@ OnProgress = Callable[[Progress], None]
 
 
 def ignored(progress: Progress) -> None:
-    """Ignore the progress."""
+    """Ignore the progress of a measurement."""
 
 
 def _of_tenant(
     tenant: MeasuredTenant, row: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]
 ) -> TenantProgress:
-    """Return the state of a tenant; `row` is its last window, `rows` are all windows of the
-    attempt."""
+    """Return the state of a tenant. `row` is the tenant's row for the last window, and `rows` are
+    the rows for all windows of the attempt."""
     seen = {} if row is None else _seen(row)
     return TenantProgress(
         name=tenant.name,
@@ -115,7 +117,7 @@ def _of_tenant(
 def _offered_rps(
     tenant: MeasuredTenant, rows: Sequence[Mapping[str, Any]], verdict: Verdict
 ) -> list[float]:
-    """Return the rates of the tenant's windows with this verdict."""
+    """Return the offered rates of a tenant's windows with this verdict."""
     return [
         float(row["offered_rps"])
         for row in rows

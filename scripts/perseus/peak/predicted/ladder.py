@@ -1,7 +1,8 @@
-"""Models that predict the sharing ratio of a mix; each needs more data than the one before it.
+"""Define models that predict the sharing ratio of a mix. Each model needs more data than the model
+before it.
 
-All predict the sharing ratio of a mix: the sum of rate / dedicated peak at its limit. No model
-uses a measurement of the mix itself.
+The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix. No
+model uses a measurement of the mix itself.
 """
 
 from __future__ import annotations
@@ -23,19 +24,20 @@ from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 20_000
-"""Number of requests of a long run of the queue; its limit varies by about 1 %, less than the
-error of a measurement."""
+"""Number of requests in a long run of the virtual queue. With this number of requests, the limit of
+the queue varies by about 1 %, less than the error of a measurement."""
 
 
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
-"""Precision for processor sharing, which finds the limit to 1 %."""
+"""Precision of the simulation of processor sharing, which finds the limit to 1 %."""
 
 OF_EACH = 50
-"""Least number of requests of each tenant in a run; with fewer, the exceedance is too uncertain."""
+"""Least number of requests of each tenant in a run. With fewer requests, the share of late requests
+is too uncertain."""
 
 
 class LadderStep(StrEnum):
-    """The prediction models, the simplest one first."""
+    """The prediction models, from the simplest to the most complex."""
 
     UTILISATION = "B0"
     SHARES = "B1"
@@ -45,19 +47,20 @@ class LadderStep(StrEnum):
 
     @property
     def description(self) -> str:
-        """The assumption of the model (docs/explanation/frontier.md)."""
+        """Return the assumption of the prediction model (docs/explanation/frontier.md)."""
         return {
             LadderStep.UTILISATION: "utilisations add up to 1",
             LadderStep.SHARES: "shares of peaks add up to a constant",
             LadderStep.QUEUE: "a first-come first-served queue",
-            LadderStep.MEMORY: "that queue, with caches",
+            LadderStep.MEMORY: "a first-come first-served queue, with caches",
             LadderStep.PROCESSOR: "a processor shared equally, times a constant",
         }[self]
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Tenants of a shared server, and their shares of their dedicated peaks, which add up to 1.
+    """The tenants of a shared server, and the share of each tenant's dedicated peak; the shares add
+    up to 1.
 
     `arrivals` is None if the arrival process is unknown.
     """
@@ -68,7 +71,7 @@ class Shared:
 
     @classmethod
     def of(cls, solos: Sequence[Solo], weights: Sequence[int], arrivals: Arrivals | None) -> Shared:
-        """A mix with these weights, without tenants of weight 0."""
+        """Return the mix with these weights, without tenants of weight 0."""
         loaded = [(solo, weight) for solo, weight in zip(solos, weights, strict=True) if weight]
         shares = tuple(weight / sum(weights) for _, weight in loaded)
         return cls(tuple(solo for solo, _ in loaded), shares, arrivals)
@@ -79,29 +82,31 @@ class Shared:
 
     @cached_property
     def is_of_copies(self) -> bool:
-        """Whether all tenants have the same model."""
+        """Return whether all tenants have the same model."""
         return len(self.models) == 1
 
     @property
     def rates_rps(self) -> tuple[float, ...]:
-        """Rates at which the shares of dedicated peaks add up to 1."""
+        """Return the rates at which the shares of the dedicated peaks add up to 1."""
         pairs = zip(self.shares, self.solos, strict=True)
         return tuple(share * solo.peak_rps for share, solo in pairs)
 
     @property
     def of_utilisation(self) -> float:
-        """The sharing ratio at which the utilisations add up to 1, whatever the SLAs."""
+        """Return the sharing ratio at which the utilisations of the tenants add up to 1. This
+        sharing ratio does not depend on the SLAs."""
         return float(1 / np.dot(self.shares, [solo.utilisation for solo in self.solos]))
 
     @cached_property
     def of_queue(self) -> float:
-        """The sharing ratio at which a first-come first-served queue first misses an SLA."""
+        """Return the sharing ratio at which a first-come first-served queue first misses an SLA."""
         return self.of_slowed_queue(np.ones(len(self.solos)))
 
     def of_slowed_queue(self, slowdowns: Floats) -> float:
-        """Return the same with service times that are longer by these factors; shape (tenants,).
+        """Return the sharing ratio at which a queue with longer service times first misses an SLA.
 
-        NaN if a factor or a service time is unknown, or if a tenant has too few requests.
+        The factors in `slowdowns`, shape (tenants,), multiply the service times. The result is NaN
+        if a factor or a service time is unknown, or if a tenant has too few requests.
         """
         if not (self._can_be_simulated and np.all(np.isfinite(slowdowns))):
             return np.nan
@@ -112,7 +117,7 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """Return a cache of these limits, which are needed repeatedly."""
+        """Return a cache of the simulated limits, since several models need the same limits."""
         return {}
 
     @property
@@ -134,7 +139,7 @@ class Shared:
 
     @cached_property
     def of_processor(self) -> float:
-        """The sharing ratio at which an equally shared processor first misses an SLA."""
+        """Return the sharing ratio at which a server with processor sharing first misses an SLA."""
         if self.arrivals is None or not self._can_be_simulated:
             return np.nan
         return limit_scale(
@@ -148,25 +153,27 @@ class Shared:
 
     @property
     def after_others(self) -> Floats:
-        """For each tenant, the largest share of its memory that other tenants evict from the
-        caches before its requests; 1 if all requests follow one with as much memory. Shape
-        (tenants,)."""
+        """Return, for each tenant, the mean share of its memory that other tenants evict from the
+        caches before its requests; shape (tenants,).
+
+        The evicted share is at most 1. The evicted share is 1 if each request follows a request of
+        another tenant that uses at least as much memory.
+        """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
         driven_out = np.minimum(memory[None, :] / memory[:, None], 1)
-        np.fill_diagonal(
-            driven_out, 0
-        )  # after a request of the same tenant, the caches hold its data
+        # After a request of the same tenant, the caches still contain its data.
+        np.fill_diagonal(driven_out, 0)
         part: Floats = driven_out @ (rates / rates.sum())
         return part
 
 
 @dataclass(frozen=True)
 class Known:
-    """A mix whose sharing ratio was measured.
+    """A mix with a measured sharing ratio.
 
-    `noise` is the standard deviation of the ratio's logarithm from its interval, 0 if the ratio is
-    exact.
+    `noise` is the standard deviation of the logarithm of the ratio, from its interval. `noise` is 0
+    if the ratio is exact.
     """
 
     shared: Shared
@@ -175,7 +182,8 @@ class Known:
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
-    """Return the sharing ratio by one model, given other mixes; NaN if there are too few."""
+    """Return the sharing ratio that a model predicts from other measured mixes; NaN if there are
+    too few."""
     return _OF_STEP[step](shared, known)
 
 
@@ -184,7 +192,8 @@ def _of_utilisation(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_shares(shared: Shared, known: Sequence[Known]) -> float:
-    """On each server, shares of dedicated peaks add up to the same constant."""
+    """Predict that the shares of dedicated peaks add up to the same constant in all mixes on a
+    server."""
     ratios = [each.ratio for each in known if not each.shared.is_of_copies]
     return float(np.median(ratios)) if ratios else np.nan
 
@@ -194,16 +203,17 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit of the queue with longer service times after a request of another tenant
-    that evicts the tenant's data from the caches.
+    """Return the limit of a queue with longer service times, if another tenant evicts the data of a
+    tenant from the caches.
 
-    The factor is calibrated with two copies of a model on a server.
+    Mixes of two copies of one model on a server show how much longer the service times become.
     """
     return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
 
 
 def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
-    """The limit of a shared processor, times the median ratio of the other mixes."""
+    """Return the limit under processor sharing, times the median ratio of measured to simulated
+    limits."""
     parts = [
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
     ]
@@ -212,17 +222,18 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
-    """Return the relative increase of each tenant's service times after requests of a copy; shape
-    (tenants,).
+    """Return the relative increase of each tenant's service times after requests of another copy of
+    its model; shape (tenants,).
 
-    It follows from the measured mix of copies, and is 0 if copies share better than the queue
-    predicts. For a model without such a mix, it is the mean of the other models; NaN without any.
+    The increase follows from the measured mix of copies. The increase is 0 if copies share the
+    server better than the queue predicts. For a model without a measured mix of copies, the
+    function uses the mean increase of the other models; NaN without any mix of copies.
     """
     excess: dict[str, list[float]] = {}
     for each in known:
         if each.shared.is_of_copies and len(each.shared.solos) > 1:
             (model,) = each.shared.models
-            # A limit is about proportional to 1 / service time.
+            # The limit of a queue is nearly proportional to 1 / service time.
             longer = max(each.shared.of_queue / each.ratio - 1, 0.0)
             excess.setdefault(model, []).append(longer / float(each.shared.after_others.mean()))
     mean = {model: float(np.mean(values)) for model, values in excess.items()}

@@ -1,5 +1,5 @@
-"""Errors of predictions: each measured mix is predicted without its own measurement
-(cross-validation)."""
+"""Compute the errors of predictions by cross-validation: a model predicts each measured mix without
+the measurement of this mix."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.stats import Floats, Interval
 
 FEWEST = 4
-"""Least number of measured mixes for the error of a prediction: three degrees of freedom."""
+"""Least number of measured mixes for an estimate of the prediction error, which then has three
+degrees of freedom."""
 
 CONFIDENCE = 0.9
-"""Confidence of the interval of a prediction: one mix in ten may be outside."""
+"""Confidence of the interval of a prediction: one mix in ten may lie outside the interval."""
 
 UPPER = (1 + CONFIDENCE) / 2
-"""Level of the upper end of that interval."""
+"""Cumulative probability at the upper end of the interval of a prediction."""
 
 
 class Out(StrEnum):
-    """The data that are left out when a mix is predicted."""
+    """The measurements that a prediction of a mix may not use, in a cross-validation."""
 
     MIX = "mix"
     MODEL = "model"
@@ -33,7 +34,7 @@ class Out(StrEnum):
 
 @dataclass(frozen=True)
 class Error:
-    """A mix, and its predicted ratio / measured ratio - 1."""
+    """A mix, and the relative error of its predicted sharing ratio: predicted / measured - 1."""
 
     shared: Shared
     error: float
@@ -42,10 +43,11 @@ class Error:
 def errors(
     step: LadderStep, out: Out, server: str, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[Error]:
-    """Yield errors for every mix of different models; `known` is by server.
+    """Yield the prediction error of every mix of different models; `known` contains mixes by
+    server.
 
-    The error is NaN if a prediction model cannot predict the mix from the remaining data. If a
-    model is left out, there is one error for each model of the mix.
+    The error is NaN if the prediction model cannot predict the mix from the remaining measurements.
+    If the measurements of a model are left out, each model of a mix gives one error.
     """
     for each in known[server]:
         if not each.shared.is_of_copies:
@@ -57,7 +59,8 @@ def errors(
 def _left(
     out: Out, server: str, of: Known, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[list[Known]]:
-    """The data without the mix, without each of its models, or without the server."""
+    """Yield the measurements without the mix, without each model of the mix, or without the
+    server."""
     if out is Out.MIX:
         yield [each for each in known[server] if each is not of]
     elif out is Out.MODEL:
@@ -69,13 +72,13 @@ def _left(
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The error of a prediction model on a server, from n measured mixes that were left out in
-    turn.
+    """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
-    `bias` and `deviation` are of log(measured / predicted); the bias corrects later predictions.
-    `noise` is the error of the measured ratios: the scatter of a few mixes that were measured
-    within a quarter of an hour may underestimate it. `missed` more mixes carried nothing, which no
-    prediction model covers: this many predictions are outside of any interval.
+    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). The
+    class corrects later predictions by the bias. `noise` is the error of the measured ratios. If
+    the mixes were measured within a quarter of an hour, their scatter may be smaller than the
+    noise. `missed` is the number of mixes that kept no SLA at any load. No prediction model covers
+    mixes without a limit, so these mixes count as predictions outside of the interval.
     """
 
     step: LadderStep
@@ -87,36 +90,44 @@ class Accuracy:
 
     @property
     def is_as_good_as_measuring(self) -> bool:
-        """Whether nine in ten predictions are as close to a measurement as a second measurement
-        would be."""
+        """Return whether nine in ten predictions are as close to a measurement as a second
+        measurement would be."""
         scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval of a prediction, relative; the wider, upper half."""
+        """Return half the relative width of the interval of a prediction, on the wider, upper
+        side."""
         return float(np.expm1(np.max(self._off(self._upper, UPPER))))
 
     @property
     def _upper(self) -> float:
-        """Return the quantile of the errors at which CONFIDENCE of all mixes, including those
-        without a limit, lie within the interval."""
+        """Return the cumulative probability of the prediction errors at the upper end of the
+        interval.
+
+        With this probability, the interval of a prediction contains a share CONFIDENCE of all
+        mixes, including mixes without a limit.
+        """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
-        """Quantiles of log(measured / predicted) around the bias, from the scatter of n errors
-        and the noise of measured ratios."""
+        """Return quantiles of log(measured / predicted) around the bias.
+
+        The first result comes from the scatter of n errors, the second result from the noise of the
+        measured ratios.
+        """
         wider = np.sqrt(1 + 1 / self.n)
         scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Interval of the measured ratio, if the model predicts `ratio`."""
+        """Return the interval of the measured ratio, if the model predicts `ratio`."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """Draws of the measured ratio at these levels in (0, 1)."""
+        """Return draws of the measured ratio at these cumulative probabilities in (0, 1)."""
         scatter, noise = self._off(UPPER, UPPER)
         off = self._off(levels, levels)[0 if scatter > noise else 1]
         drawn: Floats = ratio * np.exp(self.bias + off)
@@ -124,7 +135,11 @@ class Accuracy:
 
 
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
-    """Errors of each left-out mix of different models, by model; (mixes,) each, NaN if unknown."""
+    """Return, for each prediction model, the error of each mix of different models; shape (mixes,).
+
+    A model predicts each mix without the measurement of this mix. The error is NaN if the
+    prediction is unknown.
+    """
     return {
         step: np.array([each.error for each in errors(step, Out.MIX, "", {"": known})])
         for step in LadderStep
@@ -141,13 +156,14 @@ def of_steps_for(
 
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
-    """Return the prediction model whose errors scatter least, the simplest of equal ones; None for
-    the reason in `why_none`.
+    """Return the accuracy of the prediction model whose errors scatter least; None if no model
+    qualifies.
 
-    `noise` is that of the mixes with these errors (`noise_of`), and `missed` the number of other
-    mixes that carried nothing. Selecting a model by its errors makes these errors too small.
-    Therefore the accuracy comes from errors that each mix has with the model, and the bias, that
-    all other mixes select.
+    If several models are equal, the function chooses the simplest model. If no model qualifies,
+    `why_none` returns the reason. `noise` is the noise of the mixes with these errors (`noise_of`),
+    and `missed` is the number of other mixes that kept no SLA at any load. A model that is chosen
+    for its small errors seems too accurate. Therefore the accuracy comes from a second
+    cross-validation: for each mix, all other mixes determine the model and its bias.
     """
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)
@@ -167,7 +183,8 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
 
 
 def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
-    """Say why `best` returns None for these measured mixes, which `what` describes."""
+    """Return the reason why `best` returns None for these measured mixes, which `what`
+    describes."""
     if mixes < FEWEST:
         return f"{mixes} {what} were measured, copies not counted; {FEWEST} are needed"
     if np.isnan(noise):
@@ -176,8 +193,10 @@ def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
 
 
 def _scatter(logs: Floats) -> Floats:
-    """Return half of the interval of the next error, on a logarithmic scale, from the known errors
-    along the last axis (at least two)."""
+    """Return half the width of the interval of the next error, on a logarithmic scale.
+
+    The known errors (at least two) are on the last axis.
+    """
     n = np.isfinite(logs).sum(axis=-1)
     about = logs - np.nanmean(logs, axis=-1, keepdims=True)
     deviation = np.sqrt(np.nansum(about**2, axis=-1) / (n - 1))
@@ -186,8 +205,11 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """Return, for each mix, the error of the model that is best for the other mixes, minus that
-    model's mean error for them; `logs` has a row per model."""
+    """Return, for each mix, the error of the model that is best for all other mixes, corrected by
+    its bias.
+
+    The bias is the mean error of this model for the other mixes. `logs` has one row per model.
+    """
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
     chosen = np.argmin(_scatter(others), axis=0)
@@ -196,9 +218,10 @@ def _off_without_each(logs: Floats) -> Floats:
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """Return the noise of a measured ratio of different models; NaN without one.
+    """Return the median noise of the measured ratios of different models; NaN without a measured
+    ratio.
 
-    Intervals with an open end are left out.
+    Ratios whose interval has an infinite end do not count.
     """
     of_each = [
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)

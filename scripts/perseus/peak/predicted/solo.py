@@ -1,4 +1,5 @@
-"""Dedicated measurements of a tenant, from which sharing is predicted."""
+"""Describe the dedicated measurements of a tenant, from which the models predict the sharing
+ratio."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ MIN_UTILISATION = 0.25
 
 
 class FoundAlone(Protocol):
-    """The record of a dedicated cell with a limit."""
+    """The record of a dedicated cell that found a limit."""
 
     @property
     def task(self) -> MeasureTask: ...
@@ -32,12 +33,12 @@ class FoundAlone(Protocol):
 
 @dataclass(frozen=True)
 class Solo:
-    """A tenant alone: its dedicated peak, and its service times.
+    """A tenant on a dedicated server: its dedicated peak and its service times.
 
-    `busy_rps` is the saturated throughput, NaN if unknown. `work_s`, shape (n,), are the service
-    times, measured as the times between responses; empty if unknown. `away_s` is the part of the
-    latency without waiting and service. `memory_bytes` is the memory that an inference accesses,
-    NaN if the network is unknown.
+    `busy_rps` is the saturation throughput, NaN if unknown. `work_s`, shape (n,), contains the
+    service times, measured as the times between responses; empty if unknown. `away_s` is the
+    latency minus waiting time and service time. `memory_bytes` is the memory that an inference
+    accesses, NaN if the network is unknown.
     """
 
     model: str
@@ -50,7 +51,8 @@ class Solo:
 
     @classmethod
     def of(cls, repeats: Sequence[FoundAlone], memory_bytes: float) -> Self:
-        """Make it from the records of the repeats of a dedicated peak, at least one."""
+        """Compute the properties of a tenant from the records of the repeats, at least one, of a
+        dedicated peak."""
         (tenant,) = repeats[0].task.tenants
         work_s = [np.array(each.work_ms.get(tenant.name, ())) / 1000 for each in repeats]
         unloaded_s = [_known(each.unloaded_p50_ms[tenant.name]) / 1000 for each in repeats]
@@ -71,21 +73,22 @@ class Solo:
 
     @property
     def utilisation(self) -> float:
-        """Utilisation of the server at the dedicated peak."""
+        """Return the utilisation of the server at the dedicated peak."""
         return self.peak_rps / self.busy_rps
 
 
 class SawSpeeds(Protocol):
-    """A record with saturation probes."""
+    """A record that contains saturation probes."""
 
     @property
     def speeds_rps(self) -> Mapping[str, Sequence[float | None]]: ...
 
 
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
-    """Return the usual saturated throughput of a tenant alone; NaN if it was not measured.
+    """Return the usual saturation throughput of a tenant alone; NaN if no probe measured it.
 
-    It is the median of all probes, so that a burst on the host during one probe does not matter.
+    The result is the median of all probes. Therefore a short load of other processes during one
+    probe does not matter.
     """
     seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
     known = seen[np.isfinite(seen)]
@@ -93,22 +96,24 @@ def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:
-    """Return the speed of a server relative to the dedicated cells, from the saturation probes of a
-    tenant; 1 if unknown."""
+    """Return the speed of a server relative to the speed in the dedicated cells; 1 if unknown.
+
+    The speed comes from the saturation probes of a tenant.
+    """
     change = now_rps / alone_rps
     return change if np.isfinite(change) else 1.0
 
 
 def limit_change(speed_change: float, utilisation: float) -> float:
-    """Return the factor of the limit if the speed of the server changes by a factor and the SLA
-    remains.
+    """Return the factor by which the limit changes if the speed of the server changes by a factor.
 
-    `utilisation` is limit / saturated throughput. The distance between a limit and the saturated
-    throughput is constant (M/M/1: ln 20 / SLA if the SLA binds the p95). For small changes, the
-    limit therefore changes by the power 1 / utilisation; for large changes, such a power stays
-    above 0. The limit is proportional to the speed if the utilisation exceeds 1, for example with
-    batches, or is unknown. Below MIN_UTILISATION, where the SLA is hardly two service times, limits
-    follow no power law, and errors of the measured speed would be amplified.
+    The SLA stays the same. `utilisation` is the limit divided by the saturation throughput. The
+    distance between the limit and the saturation throughput is nearly constant (M/M/1: ln 20 / SLA
+    if the SLA binds the p95). For small changes, the limit therefore changes by the power 1 /
+    utilisation. For large changes, a limit that follows a power of the speed stays above 0. The
+    limit is proportional to the speed if the utilisation is unknown or exceeds 1, for example with
+    batches. Below MIN_UTILISATION, the SLA is hardly two service times, limits follow no power law,
+    and a power would amplify errors of the measured speed.
     """
     if not utilisation < 1:
         return speed_change

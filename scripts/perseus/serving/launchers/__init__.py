@@ -1,4 +1,5 @@
-"""Launchers: each is a module of its name with a function `serve`, which `launch` describes.
+"""Start servers in different ways, with one module per launcher. Each launcher is a module with its
+name and a function `serve`, which `launch` describes.
 
-Properties of launchers that the rest of the study needs are in `study.launchers.LAUNCHERS`.
+The properties of launchers that other parts of Perseus need are in `study.launchers.LAUNCHERS`.
 """

@@ -1,4 +1,4 @@
-"""The launcher `apptainer`: NVIDIA's Triton container as a child of the measuring process."""
+"""Run NVIDIA's Triton container as a child of the measuring process, with apptainer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does."""
+    """Serve a model repository in a container of apptainer, with the interface of `launch`."""
     return apptainer_triton(
         contents(server),
         repository,
@@ -62,16 +62,17 @@ def apptainer_triton(
     rate_limited_cores: int = 0,
     ready_timeout_s: float = READY_S,
 ) -> Iterator[RunningServer]:
-    """Serve a model repository in a container of apptainer; the image `inside` is a URI or a path.
+    """Serve a model repository in a container of apptainer. The image in `inside` is a URI or a
+    path.
 
-    The other arguments and the errors are those of `engine_triton`.
+    All other arguments and the errors are the same as for `engine_triton`.
     """
     check_served(repository, cores)
     engine = find_engine("apptainer")
     inside = replace(inside, image=apptainer_image(engine, inside.image, log_path, say))
     sweep_dead_owners()
     with signals_deferred():
-        folder = make_folder()  # marks the server's leftovers; the folder is empty
+        folder = make_folder()  # the empty folder only marks the server's leftovers
     name = folder.name
 
     def command(ports: Ports) -> list[str]:
@@ -96,8 +97,8 @@ def apptainer_triton(
 
 
 def apptainer_exec(engine: str, of: Container) -> list[str]:
-    """Return the command line of `apptainer exec`: a child process with this host's network and
-    /dev/shm.
+    """Return the command line of `apptainer exec`, which runs a child process with this host's
+    network and /dev/shm.
 
     Raises ServerError for a path that --mount cannot express.
     """
@@ -117,8 +118,8 @@ def apptainer_exec(engine: str, of: Container) -> list[str]:
 def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
-    """Return the environment of `apptainer exec`; --env would split the list of GPUs at its
-    comma."""
+    """Return the environment of `apptainer exec`. The option --env would split the list of GPUs at
+    its comma."""
     if not gpus:
         return dict(environment)
     return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
@@ -130,7 +131,7 @@ def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(find_server(process.pid, name) or process.pid)
             server.terminate()
-            server.resume()  # a stopped process could not react
+            server.resume()  # a stopped process cannot react to a signal
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(STOP_S)
     kill_group(process)

@@ -1,4 +1,4 @@
-"""The launcher `docker`: a container of NVIDIA's Triton."""
+"""Run NVIDIA's Triton container with docker."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,7 +8,7 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """Return options for GPUs.
+    """Return the options for GPUs with these ids.
 
     docker reads the value as CSV, so the list needs quotation marks.
     """

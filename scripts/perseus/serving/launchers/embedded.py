@@ -1,15 +1,15 @@
-"""The launcher `embedded`: start and stop Triton as a child of the measuring process.
+"""Start and stop Triton as a child of the measuring process.
 
-`embedded_triton` runs the server that comes with the pip package nvidia-pytriton: no container, no
-root, loopback only.
+`embedded_triton` runs the server of the pip package nvidia-pytriton. The server needs no container
+and no root, and listens only on the loopback address.
 
     with terminate_as_exit(), embedded_triton(repository, log_path, cores=[0]) as server:
         measure(server.grpc_address)
 
-Three nets catch what a server can leave behind. Leaving the context stops the server. If the
-measuring process is killed so that it cannot do that, the kernel sends SIGTERM to the server. What
-neither could remove (shared memory, a temporary folder) carries its owner in its name, and the next
-start sweeps what belongs to owners that are gone.
+Three mechanisms remove the leftovers of a server. At the end of the context, Perseus stops the
+server. If the measuring process is killed before the end of the context, the kernel sends SIGTERM
+to the server. Shared memory and temporary folders may still remain; their names contain the owner,
+and the next start removes the leftovers of owners that have ended.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does; it needs no progress messages."""
+    """Serve a model repository with the embedded server, with the interface of `launch`. The
+    launcher sends no progress messages."""
     return embedded_triton(
         repository, log_path, cores, rate_limited_cores=rate_limited_cores, gpus=server.gpus
     )
@@ -60,25 +61,26 @@ def embedded_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository with the tritonserver of nvidia-pytriton while the context is open.
 
-    Enter it from a thread that lives as long as the context does (the main thread, say): the kernel
-    ends the server together with the *thread* that started it. Close clients before you leave it:
-    the server is then ended at once, else only after it has answered and unloaded (seconds).
+    Enter the context in a thread that lives as long as the context, for example the main thread:
+    the kernel ends the server together with the *thread* that started it. Close all clients before
+    you leave the context. Without connected clients, the server ends at once. Otherwise the server
+    first responds to all requests and unloads its models, which takes seconds.
 
     Args:
-        repository: Triton model repository; every model in it is loaded.
-        log_path: file for the server's output; overwritten, its folder is made.
+        repository: Triton model repository; the server loads every model.
+        log_path: file for the server's output; overwritten, and its folder is made.
         cores: CPU ids that the server and its stubs may use.
         ready_timeout_s: seconds until all models must be ready.
-        backends: folder of python-based backends, `<name>/model.py` each.
+        backends: folder of Python backends, `<name>/model.py` each.
         shm_mib: shared memory per model instance in MiB, initially and per growth step, at least 4.
         rate_limited_cores: cores that tenants with a priority share by Triton's rate limiter; 0
-            switches it off.
+            switches the rate limiter off.
         gpus: GPUs of this host that the server sees, and numbers from 0 on.
 
     Raises:
         GpuError: CUDA_VISIBLE_DEVICES does not leave these GPUs to this process.
-        ServerError: no or an unsuitable installation, cores that are not available, a server that
-            ends early, a model that does not load, or a time-out. Nothing stays behind then.
+        ServerError: a missing or unsuitable installation, unavailable cores, a server that ends
+            early, a model that does not load, or a timeout. After an error, nothing remains.
     """
     check_served(repository, cores)
     _check_arguments(backends, shm_mib)
@@ -115,11 +117,11 @@ def embedded_triton(
 
 def _check_arguments(backends: Path, shm_mib: int) -> None:
     if not backends.is_dir():
-        raise ServerError(f"{backends}: no such folder of python-based backends.")
+        raise ServerError(f"the folder {backends} of Python backends does not exist.")
     if shm_mib < 4:
         raise ServerError(f"shm_mib is {shm_mib}, but a model instance needs at least 4 MiB.")
 
 
 def _serves(pid: int, ports: Ports) -> bool:
-    # This server must own the ports, since another server may answer.
+    # This server must own the ports, since another server may respond on these ports.
     return models_ready(ports.http) and local_ports(pid, psutil.CONN_LISTEN).issuperset(ports)

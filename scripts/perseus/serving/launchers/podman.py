@@ -1,4 +1,4 @@
-"""The launcher `podman`: a container of NVIDIA's Triton, without a daemon."""
+"""Run NVIDIA's Triton container with podman, which needs no daemon."""
 
 import os
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """Options for GPUs, by the Container Device Interface."""
+    """Return the options for GPUs with these ids, by the Container Device Interface."""
     return [f"--device=nvidia.com/gpu={gpu}" for gpu in gpus]
 
 
 def user_options() -> list[str]:
-    """Options that keep user ids equal inside and outside of a rootless container."""
+    """Return the options that keep user ids equal inside and outside of a rootless container."""
     return ["--userns=keep-id"] if os.getuid() else []
 
 

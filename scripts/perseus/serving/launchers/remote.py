@@ -1,9 +1,9 @@
-"""The launcher `remote`: a server that runs elsewhere is measured with its own models, or a remote
-Triton gets the models of a scenario for the measurement.
+"""Use a server that runs on another host, with its own models or with pushed models.
 
-Nothing is started. Models are pushed over gRPC to a Triton in explicit model control, and unloaded
-afterwards in any case. The server's own models stay unchanged; such a server may be any server of
-the Open Inference Protocol.
+The launcher starts no server. The launcher pushes the models of a scenario over gRPC to a Triton in
+explicit model control, and unloads the pushed models afterwards in any case. The server's own
+models stay unchanged. A server that is measured with its own models may be any server of the Open
+Inference Protocol.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve as `launch` does; the server has its own cores, and shares none of them by priority."""
+    """Yield a remote server, with the interface of `launch`. A remote server has its own cores, and
+    no priorities among tenants."""
     if server.remote is None:
-        raise ServerError(f"{server.name}: the launcher 'remote' needs to know where it is")
+        raise ServerError(f"{server.name}: the launcher 'remote' needs the address of the server")
     return remote_server(server.remote, repository, log_path, say=say)
 
 
@@ -52,10 +53,10 @@ def remote_server(
     """Yield a remote server with every model of `repository` while the context is open.
 
     Without a repository (None), the server keeps its own models, over gRPC or only HTTP. No other
-    measurement of this machine uses the server, nor one of another machine that pushed models.
-    `log_path` gets the facts about the server; its own log is on its host. Raises ServerError if
-    the server cannot be reached or refuses, is not in explicit model control, holds models that are
-    not ours, or does not serve the pushed models.
+    measurement of this machine uses the server at the same time, and no measurement of another
+    machine that pushed models. `log_path` gets the facts about the server, whose own log is on its
+    host. Raises ServerError in four cases: the server is unreachable or refuses a call, is not in
+    explicit model control, contains models that others loaded, or does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
@@ -74,7 +75,7 @@ def remote_server(
                 say(f"pushing {model.config.name} ({model.megabytes:.0f} MB)")
                 pushed.append(model.config.name)
                 control.push(model)
-                server_times(server, model.config.name)  # HTTP leads to the same server
+                server_times(server, model.config.name)  # fails if HTTP leads to another server
             yield server
         finally:
             with signals_deferred():
@@ -82,9 +83,9 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """Return the server and its description of itself over gRPC, or else over HTTP.
+    """Return the server, and its description of itself over gRPC, or else over HTTP.
 
-    Raises ServerError if it answers neither, with the reason of gRPC.
+    Raises ServerError with the reason of gRPC if the server responds over neither protocol.
     """
     access = read_access(remote, os.environ)
     server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
@@ -99,7 +100,7 @@ def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
             about = server_metadata(server)
         except ServerError:
             raise of_grpc from None
-        extensions = frozenset(about.extensions) - {CONFIGURATION, REPOSITORY}  # asked over gRPC
+        extensions = frozenset(about.extensions) - {CONFIGURATION, REPOSITORY}  # need gRPC
     description = access.hide(f"{about.name} {about.version} at {server.asked_address}")
     return replace(server, extensions=extensions), description
 
