@@ -29,7 +29,7 @@ BIN := $(VENV)/bin
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 # One thread per process. Compiled modules are cached, even if the environment of a container forbids it.
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
-  $(BIN)/python -m pytest -m "not alone" -n 3 --dist worksteal
+  $(BIN)/python -m pytest -m "not alone" -n 5 --dist worksteal
 # All packages, and the Triton server. The server is installed without the dependencies of its package.
 WANTED := requirements.txt envs/triton.txt
 # Show only the lines of pip about downloads and their sizes.
@@ -80,11 +80,11 @@ lint: environment
 	@$(BIN)/snakemake --lint
 
 test: lint
-	@echo "== pytest: unit tests and the DAG, three at a time =="
+	@echo "== pytest: unit tests and the DAG, five at a time =="
 	@$(IN_PARALLEL) tests/unit tests/dag
 
 test-servers: environment
-	@echo "== pytest: servers that are not measured, three at a time =="
+	@echo "== pytest: servers that are not measured, five at a time =="
 	@$(IN_PARALLEL) tests/e2e
 	@echo "== pytest: what measures, one test at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone

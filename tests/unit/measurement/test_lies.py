@@ -80,7 +80,7 @@ def test_statistics_are_those_of_the_version_that_answers(statistics):
     ],
 )
 def test_garbage_for_statistics_is_an_error_of_the_server(statistics, body):
-    with pytest.raises(ServerError, match="no statistics of tenant from the server"):
+    with pytest.raises(ServerError, match="the server sent no statistics of tenant"):
         statistics(body)
 
 

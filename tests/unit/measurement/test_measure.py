@@ -147,7 +147,7 @@ def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(
         outputs = run(monkeypatch, tmp_path, lambda cell, found=found: Findings(found))
         record = json.loads(outputs.record.read_text())
         assert (record["outcome"], record["reason"], record["throttled"]) == (outcome, reason, told)
-        assert record["warnings"] == [f"{told}: the measured limits are those of the quota"]
+        assert record["warnings"] == [f"{told}: the measured limits are the limits of the quota"]
         assert len(record["attempts"]) == (2 if outcome == "throttled" else 1)
 
 

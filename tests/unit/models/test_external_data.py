@@ -164,7 +164,7 @@ def test_more_than_a_file_holds_is_told(tmp_path):
     source = kept_apart(tmp_path)
     with (tmp_path / "own.data").open("ab") as data:
         data.truncate(3 << 30)  # sparse
-    with pytest.raises(ExportError, match=r"has 3\.2 GB with the weights .* at most 2\.1 GB"):
+    with pytest.raises(ExportError, match=r"has 3\.2 GB including the weights .* at most 2\.1 GB"):
         taken(source, tmp_path)
 
 

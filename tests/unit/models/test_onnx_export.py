@@ -106,7 +106,7 @@ def test_without_signal_nothing_is_proved(exported):
 
 def test_a_failed_check_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_export, "MIN_SIGNAL_SHARE", 1e9)
-    with pytest.raises(ExportError, match="same answer"):
+    with pytest.raises(ExportError, match="the same response"):
         onnx_export.export_model(
             ExportTask(architecture="squeezenet1_1", input_size=64),
             tmp_path / "m.onnx",

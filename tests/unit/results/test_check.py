@@ -177,7 +177,7 @@ PLANTED = {
     ),
     "sharing that costs more": (
         ("fleets", {"strategy": "dedicated"}, {"usd_per_hour": 0.001}),
-        "broken rule: sharing allowed costs no more than dedicated servers (",
+        "broken rule: a fleet with sharing allowed costs no more than dedicated servers (",
     ),
     "a model within its SLA that is not": (
         ("fleets", {}, {"attained": 0.01}),

@@ -174,7 +174,7 @@ def test_accelerators_in_the_row_of_the_instance_are_in_its_price(price, refused
 
 def test_gpus_that_nobody_pays_for_are_refused(refused):
     (problem,) = refused(GCP, at("n1-standard-4", "us-central1"), **GPU)
-    assert problem.startswith("servers[0].price.accelerator: is missing: gpus are used")
+    assert problem.startswith("servers[0].price.accelerator: is missing: the server uses GPUs")
     (problem,) = refused(GCP, at("n1-standard-4", "us-central1", accelerator="T4:1"),
                          **(GPU | {"gpus": [0, 1]}))  # fmt: skip
     assert "has 4 vCPUs and 1 accelerators, and cores is 4, gpus are 2" in problem

@@ -320,7 +320,7 @@ def test_answers_of_a_server_are_told_with_their_code_and_their_words():
 
 def test_a_server_of_something_else_is_said(monkeypatch):
     monkeypatch.setattr("perseus.traffic.grpc_transport.CONNECT_S", 0.1)
-    text = "a frame of 4740180 bytes"  # its first three bytes, as a length
+    text = "the server sent a frame of 4740180 bytes"  # its first three bytes, as a length
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
 

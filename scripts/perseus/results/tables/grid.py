@@ -101,8 +101,7 @@ SCHEMA = Schema(
             "reason why the setting cannot be recommended: left out, without a certified rate, or"
             " beyond a bound; empty for a setting that can be recommended"),
         column("verdict", TEXT, "",
-            "verdict, with the values of the table peaks, or left_out if the setting was not"
-            " measured",
+            "verdict as in the table peaks, or left_out if the setting was not measured",
                choices=(*Outcome, "left_out")),
         column("repeats", WHOLE, "", "repeats measured", null=True, least=1),
         column("estimate_rps", REAL, "requests/s", "estimated limit, all tenants together"),
