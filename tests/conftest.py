@@ -7,7 +7,7 @@ import gc
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_finish() -> None:
     """Exclude from garbage collection what stays until the end: the modules and the tests."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def on_its_cores() -> Iterator[None]:
+    """Give the process its cores back: a measurement pins the process that makes it."""
+    mine = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, mine)
 
 
 @pytest.fixture(scope="session")

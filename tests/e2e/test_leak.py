@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -48,14 +46,6 @@ class TritonPythonModel:
         images = np.from_dlpack(pb_utils.get_input_tensor_by_name(request, "input"))
         return pb_utils.InferenceResponse([tensor("output", np.maximum(images, 0))])
 """
-
-
-@pytest.fixture(autouse=True)
-def on_its_cores() -> Iterator[None]:
-    """A measurement pins the process that makes it."""
-    mine = os.sched_getaffinity(0)
-    yield
-    os.sched_setaffinity(0, mine)
 
 
 def it_was_told_how_far_it_is(told: list[Progress]) -> None:
