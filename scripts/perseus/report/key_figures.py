@@ -76,7 +76,7 @@ def _sla(tenant: pd.Series) -> str:
 
 
 def _together(peaks: pd.DataFrame) -> Iterator[Card]:
-    """Return the row of the mix with the highest sharing ratio."""
+    """Yield the card of the mix with the highest sharing ratio."""
     known = peaks[(peaks["kind"] != "dedicated") & peaks["estimate_rps"].notna()]
     if len(known):
         row = known.sort_values(["sharing_ratio", "estimate_rps"], na_position="first").iloc[-1]
@@ -84,7 +84,7 @@ def _together(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _money(tables: Tables) -> Iterator[Card]:
-    """Return the key figures about cost: for the demand of the study, or else for the lowest
+    """Yield the cards about cost: for the demand of the study, or else for the lowest
     demand, or else on full servers."""
     if len(tables["fleets"]):
         yield from _of_demand(top_fleets(tables["fleets"])[SHARING])

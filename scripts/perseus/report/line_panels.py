@@ -38,7 +38,7 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """Yield one panel per load line with `data`, and its row of the table peaks."""
+    """Return the rows of the table peaks with `data`, and a figure with one panel for each row."""
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]

@@ -72,7 +72,8 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _place(told: dict[str, str]) -> None:
-    """Return the offset of a copy of an element; 0 by default."""
+    """Replace the translation of a copy of an element by its offsets x and y; 0 is the default
+    and is left out."""
     if found := PLACED.fullmatch(told.get("transform", "")):
         del told["transform"]
         told["x"], told["y"] = found.groups()

@@ -57,8 +57,7 @@ class Drift:
 
     @property
     def trend(self) -> Trend:
-        """Significant trend of the quantity as text; "steady" only if the interval excludes a
-        relevant drift."""
+        """Trend of the quantity: STEADY only if the interval excludes a relevant drift."""
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale
         if changes and low > 0:

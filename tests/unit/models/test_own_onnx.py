@@ -259,6 +259,19 @@ def random_network():
     return model
 
 
+def test_every_example_is_sent_again_to_find_random_responses(tmp_path, monkeypatch):
+    answer, sent = OnnxNetwork.answer, []
+
+    def changes_for_one(self, given):
+        sent.append(example := given["x"].tobytes())
+        is_second_again = [example] == sent[1:2] and sent.count(example) > 1
+        return {name: of + is_second_again for name, of in answer(self, given).items()}
+
+    monkeypatch.setattr(OnnxNetwork, "answer", changes_for_one)
+    with pytest.raises(ExportError, match="the response to the same request changes"):
+        taken(network(), tmp_path)
+
+
 def test_answers_that_change_from_call_to_call_are_told_apart_from_batches(tmp_path):
     with pytest.raises(
         ExportError, match=r"the same request changes, by .* set deterministic: false"

@@ -218,7 +218,7 @@ def at_most(known: pd.DataFrame) -> str:
 
 
 def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
-    """Return the interval of the saving as text.
+    """Return both ends of the interval of the saving.
 
     A saving cannot exceed 1, so an upper end of 1 is no bound.
     """
