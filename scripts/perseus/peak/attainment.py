@@ -50,7 +50,8 @@ class Attainment:
 
     @classmethod
     def of(cls, seen: Observation, tenant: int, sla: Sla, seconds: int) -> Attainment:
-        """Count a tenant's requests in each second of a window whose arrivals last `seconds`."""
+        """Count the requests of a tenant in each second of a window. The arrivals of the window
+        last `seconds`."""
         requests = seen.requests[tenant]
         due = requests.status != Status.UNSENT
         second = (requests.intended_ns - seen.start_ns) // 10**9
@@ -58,8 +59,8 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """Return, for each second, whether its requests keep the SLA; true for a second without
-        requests."""
+        """Return, for each second, whether the requests of this second keep the SLA; true for a
+        second without requests."""
         return np.asarray(self.requests - self.within <= sla.allowed * self.requests)
 
     def worst_minute(self) -> Minute:
@@ -76,8 +77,7 @@ class Attainment:
 
 
 def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
-    """Return the share of requests within the SLA's latency, with a 95 % interval from batch
-    means."""
+    """Return the share of requests within the SLA, with its 95 % interval (`stats.exceedance`)."""
     latency_ms = requests.latency_ms(now_ns)[requests.status != Status.UNSENT]
     dispersion = stats.dispersion([stats.exceedances(latency_ms, sla.latency_ms)], [1.0])
     late = stats.exceedance(latency_ms, sla.latency_ms, 0.95, dispersion)
@@ -85,9 +85,10 @@ def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
 
 
 def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
-    """Return the share of requests whose latency from the actual send time exceeds the SLA.
+    """Return the share of requests that are late even if latency counts from the actual send time.
 
-    Requests that the client has not sent do not count, since the client caused their delay.
+    A request that the client has not sent does not count as late, since the client caused its
+    delay.
     """
     sent = requests.sent_ns > 0
     waited_ms = (requests.sent_ns - requests.intended_ns) / MS
@@ -120,7 +121,7 @@ def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[Replay
     missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
     others, used = other_load(seen)
-    sends = f"{1 - late_from_send:.1%} did from their actual send times, which were late"
+    sends = f"{1 - late_from_send:.1%} did if latency counts from the actual, late send time"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
         (invalid, ReplayVerdict.CLIENT_LIMITED, seen.reason),

@@ -1,9 +1,10 @@
-"""Estimate the mean of many repeats, and its uncertainty, from few repeats
+"""Estimate the mean result of many repeats, and its uncertainty, from few repeats
 (docs/explanation/repeats.md).
 
-The results of repeats scatter more than their own intervals suggest, because the speed of a host
-changes between repeats. Two to five repeats hardly determine the size of this scatter. Therefore
-the standard deviation between repeats is a parameter of the model, with a prior.
+The results of repeats scatter more than the interval of each result suggests, because the speed of
+a host changes between repeats. Two to five repeats hardly determine the size of this scatter.
+Therefore the standard deviation between repeats is a parameter of the statistical model, with a
+prior.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ PRIOR = 0.25
 """Standard deviation of the half-normal prior on the standard deviation between repeats, in units
 of log(limit).
 
-The speed of real hosts changed by 5 to 20 % between repeats. For hosts whose speed changes by 5 to
-20 %, intervals of two to five repeats with this prior cover the mean in 95 % of cases. Even if two
-repeats agree, their interval is about 20 % wide. By comparison, Student's t interval of two repeats
-is uselessly wide.
+The speed of real hosts changed by 5 to 20 % between repeats. On hosts like these, 95 % of the
+intervals from two to five repeats contain the mean of many repeats. Even if two repeats agree, the
+interval is about 20 % wide. Student's t interval of two repeats would be far wider, and useless.
 """
 
 HOSTS_PRIOR = 1.0
-"""Standard deviation of the half-normal prior on the variation between hosts, in units of
-log(standard deviation between repeats).
+"""Standard deviation of the half-normal prior on the variation between hosts. What varies is the
+logarithm of the standard deviation between the repeats of a host.
 
 The standard deviations between repeats of an idle and a busy host differ by a factor of up to
 eight.
 """
 
 Group = tuple[Floats, Floats]
-"""Results of the repeats of one quantity: mean and variance of the logarithm of each result."""
+"""Results of all repeats of one measured quantity: the mean and the variance of log(result), one
+entry per repeat."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 _BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
@@ -51,12 +52,12 @@ def limit_draws(
 ) -> Floats:
     """Return posterior draws of the limit of each repeat; shape (draws, repeats), all positive.
 
-    Each repeat is drawn from its own posterior. All repeats of one draw are multiplied by a common
-    factor, which accounts for the difference between the mean of few repeats and the mean of many
-    repeats. The factor is exp(tau z / sqrt(repeats)), with z standard normal and tau from
-    `deviation_draws`. A single repeat has no common factor, since one repeat says nothing about the
-    standard deviation between repeats. If other data also determine tau, pass draws of tau as
-    `deviations`, shape (draws,).
+    The limit of each repeat is drawn from the posterior of this repeat. In each draw, one common
+    factor multiplies the limits of all repeats. The factor accounts for the difference between the
+    mean of few repeats and the mean of many repeats. The factor is exp(tau z / sqrt(repeats)), with
+    z standard normal and tau from `deviation_draws`. A single repeat has no common factor, since
+    one repeat says nothing about the standard deviation between repeats. If other data also
+    determine tau, pass draws of tau as `deviations`, shape (draws,).
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -79,11 +80,11 @@ def deviation_draws(
 ) -> Floats:
     """Return posterior draws of the standard deviation between repeats; shape (draws,).
 
-    The model assumes that the result of repeat i, means[i], is normally distributed around a common
-    mean. The variance of the result is the sum of variances[i], which is the variance of the
-    repeat's own posterior, and the variance between repeats. The prior of the common mean is flat,
-    and the prior of the standard deviation is half-normal (Gelman et al., Bayesian Data Analysis,
-    3rd ed., eq. 5.21).
+    The statistical model assumes that means[i], the result of repeat i, is normally distributed
+    around a common mean. The variance of means[i] is variances[i], from the posterior of repeat i,
+    plus the variance between repeats. The prior of the common mean is flat, and the prior of the
+    standard deviation between repeats is half-normal (Gelman et al., Bayesian Data Analysis, 3rd
+    ed., eq. 5.21).
     """
     return shared_deviation_draws([(means, variances)], rng, draws)
 
@@ -104,8 +105,8 @@ def shared_deviation_draws(
 def mean_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return posterior draws of the common mean of repeats, in the model of `deviation_draws`;
-    shape (draws,)."""
+    """Return posterior draws of the common mean of repeats, by the statistical model of
+    `deviation_draws`; shape (draws,)."""
     deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
     weights = 1 / (variances + deviations[:, None] ** 2)
     total = weights.sum(axis=1)
@@ -119,12 +120,13 @@ def deviation_draws_of_each(
 ) -> dict[str, Floats]:
     """Return posterior draws of the standard deviation between repeats for each host, by host name.
 
-    The draws of all hosts are joint, with shape (draws,) for each host. The model treats hosts as
-    exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the logarithm of the
-    standard deviation of a host is normally distributed around a common value. The common value has
-    the prior PRIOR, and the variation between hosts has the half-normal prior HOSTS_PRIOR. For a
-    host with many repeats, its own repeats determine the draws. For a host with few repeats, the
-    other hosts determine the draws, if the other hosts are similar to each other.
+    Each host gets an array of shape (draws,). Entry k of all arrays is one joint draw. The
+    statistical model treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed.,
+    section 5.3): the standard deviation of a host is lognormally distributed around a value that
+    all hosts share. The prior of the shared value is half-normal (PRIOR), and the prior of the
+    variation between hosts is half-normal (HOSTS_PRIOR). If a host has many repeats, these repeats
+    determine its draws. If a host has few repeats, and the other hosts are similar to each other,
+    the other hosts determine its draws.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()
@@ -148,15 +150,15 @@ def deviation_draws_of_each(
 
 
 def _drawn(densities: Floats, rng: np.random.Generator) -> Floats:
-    """Draw one standard deviation from each row of densities."""
+    """Draw one standard deviation from each row of densities over _DEVIATIONS."""
     upto = densities.cumsum(axis=1)
     below = upto < rng.random(len(upto))[:, None] * upto[:, -1:]
     return _DEVIATIONS[below.sum(axis=1)]
 
 
 def _log_prior(scale: float) -> Floats:
-    """Return the logarithm of the half-normal prior at each point of _DEVIATIONS, a logarithmic
-    grid."""
+    """Return log(prior probability) of each point of _DEVIATIONS. The prior is half-normal, and the
+    points are evenly spaced on a logarithmic scale."""
     return np.asarray(np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / scale) ** 2)
 
 

@@ -1,5 +1,5 @@
-"""Check whether the preset can certify an SLA: one request alone must keep the SLA, and the windows
-of the preset must contain enough requests."""
+"""Check whether the preset can certify an SLA: a single request on the idle server must keep the
+SLA, and the windows of the preset must contain enough requests."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def infeasible(
         # Use the median, since a high percentile of few requests depends on single late requests.
         if unloaded_p50_ms[name] > sla.latency_ms:
             return (
-                f"{name} takes {unloaded_p50_ms[name]:.1f} ms (median) without load, longer than"
-                f" its SLA of {sla.latency_ms:g} ms"
+                f"the median latency of {name} without load is {unloaded_p50_ms[name]:.1f} ms,"
+                f" longer than its SLA of {sla.latency_ms:g} ms"
             )
     return ""
 
@@ -27,13 +27,13 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Return which tenants the preset cannot certify at these limits, and for each a preset that
-    can.
+    """Return which tenants the preset cannot certify at these limits, and which preset can.
 
     The text is empty if the preset can certify all tenants. A tenant without load needs no preset.
     """
     return "; ".join(
-        f"{name} at up to {rate:.3g} requests/s: {_certifies(preset, sla)}, {_which_can(sla, rate)}"
+        f"the certification windows offer {name} at most {rate:.3g} requests/s:"
+        f" {_certifies(preset, sla)}, {_which_can(sla, rate)}"
         for name, sla, limit in zip(names, slas, limits_rps, strict=True)
         for rate in [CERTIFY_AT[0] * limit]
         if 0 < rate < lowest_rps(PRESETS[preset].settings, sla)
@@ -49,14 +49,14 @@ def begins_too_slow(
 ) -> str:
     """Return, before a search, which tenants the preset cannot certify at their start rates.
 
-    The text also says which preset can certify each tenant. The limit found by the search may be
-    higher than the start rate. If the SLA leaves little time for waiting, the limit may be lower
-    than the start rate. The function checks the lower of both rates.
+    The text also says which preset can certify each tenant. The search may find a limit above the
+    start rate. If the SLA leaves little time for waiting, the limit may be below the start rate.
+    Therefore the function checks the start rate or an upper bound of the limit, whichever is lower.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
         most = _one_after_the_other_rps(sla, unloaded_p50_ms[name])
-        rate, what = start, f"{name} starts at {start:.3g} requests/s"
+        rate, what = start, f"the rate of {name} starts at {start:.3g} requests/s"
         if most < start:
             rate = most
             what = (
@@ -84,10 +84,12 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
 def _which_can(sla: Sla, rate_rps: float) -> str:
     can = (each for each in PRESETS if lowest_rps(PRESETS[each].settings, sla) <= rate_rps)
     found = next(can, None)
-    return "no preset certifies that rate" if found is None else _certifies(found, sla)
+    return (
+        "no preset certifies the rate of this tenant" if found is None else _certifies(found, sla)
+    )
 
 
 def _certifies(preset: str, sla: Sla) -> str:
     lowest = lowest_rps(PRESETS[preset].settings, sla)
     rates = "at no rate" if lowest == float("inf") else f"from {lowest:.3g} requests/s on"
-    return f"{preset} certifies p{sla.percentile:g} {rates}"
+    return f"the preset {preset} certifies p{sla.percentile:g} {rates}"

@@ -24,22 +24,24 @@ FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
 the window ends even with fewer requests."""
 
 TIMES_FEWEST = 3
-"""Factor on the least number of requests for certification windows of slow models, if the preset
-allows the time. Late requests are correlated, so each late request is weaker evidence than an
-independent request."""
+"""Number of requests in the certification windows of slow models, as a multiple of
+`fewest_requests`, if the preset allows the time. Late requests are correlated, so each late request
+is weaker evidence than an independent request."""
 
 SPARE = 1.2
-"""Factor on the least number of requests. With this factor most windows contain enough requests,
-although the number of arrivals is random."""
+"""Expected number of requests in the longest certification window at the lowest rate that a preset
+certifies, as a multiple of `fewest_requests`. With this multiple, most windows contain enough
+requests, although the number of arrivals is random."""
 
 MAX_NEAR_LIMIT_FACTOR = 2
 """Largest number of windows near the limit, as a multiple of the usual number. The search adds
-windows while the interval of the limit is wide. For example, load of other processes may fail a
-window that the idle server would pass, and later windows near this low load never fail."""
+windows while the interval of the limit is wide. For example, other processes may make a window fail
+at a load far below the limit. The search then measures near this low load, where no later window
+fails."""
 
 PATIENCE_S = 120.0
-"""Total time in seconds that one cell waits until other processes end. A software build or a backup
-may end within this time. If the host stays busy, the cell ends within minutes."""
+"""Longest total time in seconds that one cell waits until other processes end. A software build or
+a backup may end within this time. If the host stays busy, the cell ends within minutes."""
 
 SPEEDS = 4
 """Number of saturation probes in a search."""
@@ -64,8 +66,8 @@ def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 def grace_s(slas: Sequence[Sla]) -> float:
     """Return the seconds that the search waits for the responses to the last counted requests.
 
-    The waiting time is twice the longest SLA. A request that gets no response within this time is
-    late. The waiting time also separates lost requests clearly from slow requests.
+    The search waits twice the longest SLA. A request without a response within this time is late.
+    The time is so long that a slow request is not mistaken for a lost request.
     """
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
@@ -73,9 +75,10 @@ def grace_s(slas: Sequence[Sla]) -> float:
 def counted_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    """Return the seconds of a window in which requests count.
+    """Return the longest time in seconds of a window in which requests count.
 
-    The window ends when each tenant has enough requests, or at the longest time of the preset.
+    Within this time, each tenant sends enough requests, unless the time would exceed the limit of
+    the preset. Slow models have a higher limit (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
@@ -115,7 +118,7 @@ def window_s(
 
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
     """Return the usual number of windows of each phase, in the order of the phases."""
-    alone = tenants == 1  # with several tenants, a simulated queue gives the start of the search
+    alone = tenants == 1  # with several tenants, a search starts near the simulated limit
     near_limit = settings.near_limit_windows
     return {
         Phase.WARM_UP: 1,
@@ -158,7 +161,8 @@ def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
     """Return the longest time in seconds for which a search near these rates can offer load.
 
-    In the longest search, every window has its maximum length, and every window needs all attempts.
+    In the longest search, every window has its maximum length and is repeated until the last
+    attempt.
     """
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
@@ -167,7 +171,7 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
         Phase.CERTIFY: s.certify_windows * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
-    # The limit may lie above a start rate at which windows cannot certify.
+    # Windows may be too short to certify the start rate, but long enough for a higher limit.
     lowest = [lowest_rps(s, sla) for sla in slas]
     more_rps = [
         max(rate, low) if rate > 0 and low < float("inf") else rate

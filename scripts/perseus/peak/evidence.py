@@ -22,8 +22,8 @@ class Evidence:
     the window. `done_s` contains the response times of this tenant, NaN for a request without a
     response. The tenant's requests from index `first` up to `last` count. For each counted request,
     `late` says whether its latency exceeded the SLA, and `recovered` says whether its latency was
-    low again. `certifies` says that the window is a certification window, whose rate is below the
-    limit on purpose.
+    low (`stats.late_and_recovered`). `certifies` says that the window is a certification window,
+    whose rate is below the limit on purpose.
     """
 
     scale: float

@@ -15,20 +15,20 @@ MORE_RUNS = 6
 error smaller."""
 
 COARSE = 8
-"""Divisor of the number of requests in the first, rough search for the limit of the virtual
-queue."""
+"""The first, rough search for the limit of the virtual queue simulates this many times fewer
+requests than the later runs."""
 
 Logit = Callable[[float, int, int], float]
-"""Function of (load factor, number of requests, number of the run) that returns the logit of the
-share of late requests in a simulated run."""
+"""Function that returns the logit of the share of late requests in a simulated run, from (load
+factor, number of requests, number of the run)."""
 
 
 @dataclass(frozen=True)
 class ExceedanceCurve:
-    """The logit of the long-run share of late requests, over the logarithm of the load factor.
+    """The logit of the long-run share of late requests in a virtual queue, over log(load factor).
 
-    A virtual queue simulates the requests. At `log_limit` the curve equals `level`, the logit of
-    the share of late requests that the SLA allows.
+    At `log_limit` the curve equals `level`, the logit of the share of late requests that the SLA
+    allows.
     """
 
     log_scales: Floats
@@ -57,7 +57,8 @@ class ExceedanceCurve:
         return float(1 / (1 + np.exp(-np.interp(np.log(scale), self.log_scales, self.logits))))
 
     def above_level(self, log_scales: Floats) -> Floats:
-        """Return logit minus level at load factors relative to the limit, given as logarithms."""
+        """Return the logit minus `level`. `log_scales` contains values of log(load factor /
+        limit)."""
         return np.interp(log_scales + self.log_limit, self.log_scales, self.logits) - self.level
 
 
@@ -66,7 +67,7 @@ def _long_run_logit(model: LineModel, tenant: int) -> Logit:
         rates_rps, share = model.line.rates_rps(scale), 1.0
         if model.queue.utilisation(rates_rps) < 1:
             all_rps = sum(rates_rps)
-            # Rounding lets the cache work: along most load lines, the shares stay the same.
+            # Rounding lets the cache work: along most load lines, the tenants' shares are constant.
             shares = tuple(round(rate / all_rps, 9) for rate in rates_rps)
             share = model.long_run(shares, requests, run).late_share(tenant, all_rps)
         return float(np.log((share + 1e-6) / (1 - share + 1e-6)))

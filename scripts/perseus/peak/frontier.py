@@ -12,7 +12,8 @@ import numpy as np
 from perseus.peak.stats import Interval
 
 UNKNOWN = 1.0
-"""Uncertainty of the sharing ratio of a mix without an estimate, in dedicated servers."""
+"""Half-width of the interval of the sharing ratio that the search assumes for a mix without an
+estimate."""
 ALONE = Interval(1.0, 1.0, 1.0)
 """Sharing ratio at both ends of a frontier, where one tenant uses the whole server."""
 
@@ -43,10 +44,11 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
     """Return the weights of the next mix to measure.
 
     For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
-    function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
-    gap is the sum of its bend and its doubt. The bend is the distance of the sharing ratio at an
-    end of the gap from the straight line between the neighbours of this end. The doubt is half the
-    width of the intervals of the sharing ratios. For three or more tenants, the function raises
+    function chooses the gap with the largest product of width and uncertainty. The uncertainty is
+    the sum of two terms. The first term measures how much the frontier bends at the ends of the
+    gap: the distance of the sharing ratio at an end from the straight line between the two
+    neighbours of this end. The larger of both distances counts. The second term is half the mean
+    width of the intervals of both sharing ratios. For three or more tenants, the function raises
     IndexError if no further mix exists.
     """
     if tenants > 2:
@@ -64,8 +66,8 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
-    """Return the mixes of three or more tenants: all tenants equally, each pair of tenants, and
-    each tenant with a double weight."""
+    """Return the weights of the mixes of three or more tenants: equal weights, each pair of
+    tenants, and a double weight for each tenant."""
     pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
@@ -88,10 +90,10 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 
 
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
-    """Return the distance of each sharing ratio from the straight line between its known
-    neighbours.
+    """Return the distance of each sharing ratio from the straight line between its two neighbours.
 
-    The distance is 0 at both ends of the frontier, and for a mix without a known ratio.
+    Only neighbours with a known ratio count. The distance is 0 at both ends of the frontier, and
+    for a mix without a known ratio.
     """
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)

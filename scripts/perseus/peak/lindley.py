@@ -2,9 +2,9 @@
 recursion.
 
 The recursion is a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952). For each request,
-the function subtracts the service times of all earlier requests from the arrival time. The total
-idle time of the server before a request is the maximum of these differences, over this request and
-all earlier requests.
+subtract the service times of all earlier requests from the arrival time. The total idle time of the
+server before a request is the maximum of these differences, over this request and all earlier
+requests.
 """
 
 from __future__ import annotations

@@ -14,14 +14,13 @@ from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 
 WIDEST, ABOVE = 1.6, 1.2
-"""Factor up to which two loads are similar, and the factor by which the load of a used window may
-exceed the limit. A queue far above its limit never settles, so its share of late requests says
-little about the limit."""
+"""Largest factor between two similar loads, and largest ratio of the load of a used window to the
+limit. A queue far above its limit never settles, so its share of late requests says little about
+the limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
-    """Return the valid windows at loads similar to a load factor, and at most `above` times as
-    high."""
+    """Return the valid windows with loads from `scale` / WIDEST to `scale` x `above`."""
     return [
         window
         for window in windows
@@ -32,7 +31,7 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
     """Return the limit from the windows near a load factor.
 
-    If every window is invalid, the result is the load factor `near`, without draws.
+    If every such window is invalid, the result is the load factor `near`, without draws.
     """
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
     if not chosen:

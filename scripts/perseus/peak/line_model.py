@@ -1,4 +1,5 @@
-"""Describe a load line before its measurement: SLAs, arrival process, and a model of the server."""
+"""Describe a load line before its measurement: SLAs, arrival process, and a virtual queue that
+stands for the server."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class LineModel:
-    """A load line, the SLA of each tenant, the arrival process, and a virtual queue as a model of
+    """A load line, the SLA of each tenant, the arrival process, and a virtual queue that stands for
     the server."""
 
     line: LoadLine

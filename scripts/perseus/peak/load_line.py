@@ -1,4 +1,4 @@
-"""Compute load lines, along which the request rates of all tenants rise together."""
+"""Compute the load line of a run: the request rates of all tenants at each load factor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START_SHARE = 0.8
 1."""
 
 MIN_REMAINING_SHARE = 0.1
-"""Smallest share of a server at which a search starts, even if the background load leaves less."""
+"""Least share of a server that a search assumes to be free of background load."""
 
 DEDICATED_START_SHARE = 0.6
 """Start of the search on a dedicated server, as a share of the rate at which the server answers
@@ -22,7 +22,8 @@ single requests one after another."""
 
 @dataclass(frozen=True)
 class LoadLine:
-    """Request rates r(s) = base + s x direction in requests/s, with one entry per tenant."""
+    """Request rates r(s) = base + s x direction in requests/s, with one entry per tenant and the
+    load factor s."""
 
     base_rps: tuple[float, ...]
     direction_rps: tuple[float, ...]
@@ -42,7 +43,7 @@ def load_line(
 
     On a dedicated server, the load factor is a rate in requests/s. On the load line of a mix, the
     sharing ratio is 1 at the load factor s = 1. With background load ("hold"), the sharing ratio is
-    1 at one minus the shares of the background load.
+    1 at s = 1 - b, with b the sum of background rate / dedicated peak.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
@@ -59,7 +60,8 @@ def load_line(
 
 
 def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
-    """Return the weights of the mix with these request rates, in whole percent and at least 1.
+    """Return the weights of the mix with these request rates. A weight is the tenant's share of the
+    sum of rate / dedicated peak, in whole percent and at least 1.
 
     The result is empty if a dedicated peak is unknown.
     """

@@ -2,8 +2,8 @@
 
 A busy first-come first-served server answers a request one service time after the previous
 response. Therefore the response times of a busy server show its service times, without a counter in
-the server. The response times also show whether the server works in another way, in which case the
-service times cannot be inferred.
+the server. The response times also show if the server has several workers or forms batches. The
+service times of such a server cannot be inferred.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from perseus.peak.stats import Floats
 # All thresholds below come from simulated servers near their limit, eight runs of 3,000 requests.
 
 FEWEST = 200
-"""Least number of requests with a waiting time, and least number without, that a comparison of
-service times needs. The quantile LOW of 200 requests rests on 20 requests."""
+"""A comparison of service times needs at least this number of requests that waited, and at least
+this number that did not wait. The quantile LOW of 200 requests rests on 20 requests."""
 
 LOW = 0.1
-"""Quantile at which times with and without waiting are compared. Pauses and network delays only
-lengthen times, so they disturb low quantiles least."""
+"""Quantile at which the service times of requests that waited, and of requests that did not wait,
+are compared. Pauses and network delays only lengthen times, so they disturb low quantiles least."""
 
 EVEN = 0.1
 """Largest relative difference between the mean service times of requests that waited long and of
-all other requests. If the difference of the mean service times is larger, the server has several
-workers or forms batches. In simulations, a single server shows a difference of up to 5 % by chance,
-two workers 8 to 27 %, four workers 26 % or more, and batches over 100 %."""
+all other requests. If the difference is larger, the server has several workers or forms batches. In
+simulations, a single server shows a difference of up to 5 % by chance, two workers 8 to 27 %, four
+workers 26 % or more, and batches over 100 %."""
 
 ERRORS = 3
 """Number of standard errors up to which chance may explain the difference of mean service times."""
@@ -40,30 +40,31 @@ swap two neighbouring requests now and then. Several workers reorder 1 to 40 % o
 unless all service times are equal."""
 
 SPREAD = 1.5
-"""Largest ratio of the spread of service times to the spread of latencies without load. With 40
-latencies without load, exponential service times reach a ratio of 1.3 by chance, and batches reach
-2 or more."""
+"""Largest ratio of the spread of service times to the spread of latencies without load (`_spread`).
+With 40 latencies without load, exponential service times reach a ratio of 1.3 by chance, and
+batches reach 2 or more."""
 
 RARE = 0.01
-"""Share of the largest service times that the spread ignores. Measurements without load hardly ever
-contain the pauses of a server."""
+"""Share of the largest deviations from the median that `_spread` clips. Measurements without load
+hardly ever contain the pauses of a server, which cause these deviations."""
 
 LAGS, CORRELATED = 4, 0.15
-"""Number of lags at which service times must be uncorrelated, and the largest allowed correlation.
-In simulations, the correlation is up to 0.06 for variable service times by chance, 0.2 for batches,
-and 0.4 to 0.8 for equal service times on two or four workers."""
+"""Service times up to LAGS requests apart must be uncorrelated. CORRELATED is the largest allowed
+correlation. In simulations, the correlation is up to 0.06 for variable service times by chance, 0.2
+for batches, and 0.4 to 0.8 for equal service times on two or four workers."""
 
 LAG_ERRORS = 4
-"""Number of standard errors up to which chance may explain a correlation. The allowed number of
-standard errors is large, since the test compares several lags."""
+"""Number of standard errors up to which chance may explain a correlation. The number is large,
+since the test compares several lags."""
 
 
 @dataclass(frozen=True)
 class ObservedWork:
     """The service times of each window's requests, in the order of the requests, and the network
-    time.
+    time `away_s`.
 
-    `away_s` is the latency minus waiting time and service time: the time to the server and back.
+    The network time is the latency minus waiting time and service time: the time to the server and
+    back.
     """
 
     windows_s: tuple[Floats, ...]
@@ -136,13 +137,13 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Return whether service times vary no more than latencies without load. If service times vary
-    more than latencies without load, several requests share the server."""
+    """Return whether service times vary no more than latencies without load. If they vary more,
+    several requests share the server."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
 def _spread(values: Floats) -> float:
-    """Return the mean absolute deviation from the median, with the largest deviations trimmed."""
+    """Return the mean absolute deviation from the median, with the largest deviations clipped."""
     away = np.abs(values - np.median(values))
     return float(np.mean(np.minimum(away, np.quantile(away, 1 - RARE))))
 
@@ -158,7 +159,8 @@ def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[F
 
 
 def _even(found: _Read) -> bool:
-    """Return whether the service times are independent of the waiting times."""
+    """Return whether requests that waited long have the same service times as all other
+    requests."""
     work_s, waits_s = found.work_s, found.waits_s
     long = waits_s > np.median(waits_s[waits_s > 0]) if np.any(waits_s > 0) else waits_s > 0
     if min(np.count_nonzero(long), np.count_nonzero(~long)) < FEWEST / 2:
@@ -196,10 +198,11 @@ def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Gener
     """Return random factors that describe the sampling error of a limit from few service times;
     shape (draws,).
 
-    The limit is the rate `rate_rps` in requests/s. The tail of the waiting time decays like
-    exp(-theta t), with theta the root of rate (E exp(theta work) - 1) = theta (Asmussen, Applied
-    Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals). At the limit, theta has
-    the value that the SLA requires. The factors come from a block bootstrap of the service times.
+    The limit is `rate_rps` in requests/s. `work_s` contains the observed service times S. The tail
+    of the waiting time decays like exp(-theta t), with theta the root of rate (E exp(theta S) - 1)
+    = theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson
+    arrivals). At the limit, theta has the value that the SLA requires. The factors come from a
+    block bootstrap of the service times.
     """
 
     def surplus(theta: float) -> float:

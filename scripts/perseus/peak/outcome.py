@@ -20,7 +20,8 @@ than the second factor."""
 
 
 class Outcome(StrEnum):
-    """How a search ended: with a result about the server, with a temporary failure, or blocked."""
+    """How a search ended: with a result about the server, with a temporary failure, or `blocked`. A
+    search is blocked if dedicated peaks that it needs were not found."""
 
     OK = "ok"
     INFEASIBLE = "infeasible"
@@ -57,15 +58,16 @@ class Peak:
     `certified` is the load factor at which all certification windows passed. `certified_window` is
     the index in `windows` of the last certification window that passed, or -1. `estimate` is the
     median of the posterior of the limit. `posterior` contains draws of the limit, shape (draws,),
-    and is empty if no valid window is evidence of the limit. The spread of the draws includes the
-    drift of the host.
+    and is empty if the windows do not show the limit of the server. The spread of the draws
+    includes the drift of the host.
 
     `other_load` describes the load of other processes during the search, and is empty if the load
     was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
     without load. `work_s` contains the service times in the probes (`peak.speed.work_s`), shape
-    (parts,). `rounds` contain the throughputs of the tenants alone and together. `model` contains
-    the limits of a simulated server with these service times. `cliff` describes a steep rise of the
-    latency from within the SLA to far beyond the SLA, and is empty if the latency rises gradually.
+    (parts,). `rounds` contain the saturation throughputs of the tenants alone and together. `model`
+    contains the limits of a simulated server with these service times. `cliff` describes a steep
+    rise of the latency just above the highest passing load, and is empty if the latency rises
+    gradually.
     """
 
     outcome: Outcome
@@ -108,7 +110,7 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
     """Return whether a search found or predicted the limit of the server, with its uncertainty.
 
-    A limit of the client does not count. All code that reads records uses this function.
+    A limit of the client does not count.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
     of_server = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED)
@@ -134,8 +136,9 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
         return ""
     above = min(failing, key=lambda window: window.scale)
     return "; ".join(
-        f"{name} leaps from {low.sla_percentile_ms:.3g} ms at {low.offered_rps:.4g}/s to"
-        f" {high.sla_percentile_ms:.3g} ms at {high.offered_rps:.4g}/s"
+        f"the latency of {name} leaps from {low.sla_percentile_ms:.3g} ms at"
+        f" {low.offered_rps:.4g} requests/s to {high.sla_percentile_ms:.3g} ms at"
+        f" {high.offered_rps:.4g} requests/s"
         for name, low, high in zip(names, passing.tenants, above.tenants, strict=True)
         if high.sla_percentile_ms > CLIFF_LEAP * low.sla_percentile_ms
     )
@@ -157,8 +160,8 @@ def largest_other_load(windows: Sequence[Window]) -> str:
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
     """Return whether a valid window above the load factor `low` does not pass.
 
-    If a window above `low` does not pass, the search found the limit of the server, and not only
-    the limit of the client.
+    Such a window shows the limit of the server. Otherwise, only the limit of the client may be
+    known.
     """
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows
@@ -184,8 +187,8 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
 
 
 def why_certification_is_invalid(windows: Sequence[Window]) -> str:
-    """Return how other processes made every certification window invalid; an empty text if they did
-    not."""
+    """Return the reason if other processes made every certification window invalid; otherwise an
+    empty text."""
     certifying = [window for window in windows if window.phase == Phase.CERTIFY]
     invalid = [tenant for window in certifying for tenant in window.invalid_tenants]
     if not invalid or any(window.verdict is not Verdict.INVALID for window in certifying):
@@ -196,8 +199,8 @@ def why_certification_is_invalid(windows: Sequence[Window]) -> str:
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Return whether the host or the clients disturbed most of these windows, and the last
-    reason."""
+    """Return whether the host or the clients disturbed most of these windows, and the reason of the
+    last disturbance."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
         return Outcome.DISTURBED, disturbed[-1]
@@ -215,8 +218,8 @@ def why_uncertified(last: Window, names: Sequence[str]) -> str:
 
 
 def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Return the highest tested load, for a search in which no tested load reached the server's
-    limit."""
+    """Return the rates of the highest tested load as the reason why the search found no upper bound
+    of the limit."""
     highest = max(windows, key=lambda window: window.scale)
     rates = ", ".join(
         f"{name} at {seen.offered_rps:.1f}/s"
@@ -232,8 +235,8 @@ def why_unsteady(
     """Return which tenants have different throughputs in the first and the last saturation
     probe."""
     return "; ".join(
-        f"{name}: the busy server answered {before.rate_rps:.3g}/s before the search and"
-        f" {after.rate_rps:.3g}/s after it"
+        f"{name}: the busy server answered {before.rate_rps:.3g} requests/s before the search and"
+        f" {after.rate_rps:.3g} requests/s after it"
         for name, before, after in zip(names, first, last, strict=True)
         if change([before], [after]) > largest_change
     )

@@ -1,4 +1,4 @@
-"""Compute the saturation throughputs of the tenants of a server, alone and together in turn
+"""Compare the saturation throughputs of the tenants of a server, alone and together
 (docs/explanation/sharing-ratio.md).
 
 The speed of a host changes within minutes. This change distorts a comparison of measurements that
@@ -19,13 +19,13 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 OUTLYING, LEAST = 5.0, 0.005
-"""Largest distance of a used round from the median, in median absolute deviations, and the least
-median absolute deviation. Of normally distributed values, 1 in 1,300 lies further from the
-median."""
+"""A round does not count if its log(sharing ratio) is more than OUTLYING median absolute deviations
+from the median of all rounds. A smaller median absolute deviation than LEAST counts as LEAST. Of
+normally distributed values, 1 in 1,300 is further from the median."""
 
 NEAR = 0.25
-"""Standard deviation of the exponent that distinguishes the queueing disciplines, around the
-expected exponent of each discipline."""
+"""Standard deviation of the measured exponent of a server (`first_come_probability`) around the
+theoretical exponent of its queueing discipline, which is 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Round:
     """Saturation throughputs of each tenant in requests/s, alone and together with all other
     tenants.
 
-    The throughput is NaN if a tenant has no load or got no response. Windows count even if other
-    processes disturb them, since the disturbance slows all tenants of a round alike. Rounds that
-    differ strongly from the other rounds do not count.
+    The throughput is NaN if a tenant has no load or got no response. A window counts even if other
+    processes disturb it, since they slow all tenants of the round alike. A round that differs
+    strongly from the other rounds does not count.
     """
 
     alone_rps: tuple[float, ...]
@@ -99,12 +99,12 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     """Return the probability that the server serves all requests in the order of arrival, instead
     of serving all tenants at the same time.
 
-    Each tenant has equally many requests in flight. A server that serves in the order of arrival
-    then gives all tenants the same throughput. A server that serves all tenants at the same time
-    gives each tenant the same share of its throughput alone. The share is proportional to a power
-    of the service time, with exponent 1 for service in the order of arrival and 0 for service at
-    the same time. If all service times are equal, both kinds of server behave alike, and the
-    probability is one half.
+    Each tenant has equally many requests in flight. If the server works in the order of arrival,
+    all tenants have the same throughput. If the server serves all tenants at the same time, each
+    tenant gets the same share of its throughput alone. In general, this share is proportional to a
+    power of the tenant's service time, with exponent 1 in the first case and 0 in the second case.
+    The probability follows from the measured exponent. If all service times are equal, both cases
+    look alike, and the probability is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

@@ -14,27 +14,28 @@ from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.stats import Floats
 
 DISPERSIONS = 5
-"""Number of quantiles of the uncertain dispersion over which the posterior is averaged."""
+"""The posterior is averaged over this number of quantiles of the dispersion, since the dispersion
+is uncertain."""
 
 REACH = float(np.log(1.5))
-"""Distance beyond the offered loads up to which the search for a limit goes, as a natural
-logarithm."""
+"""Natural logarithm of the factor by which the grid of possible limits extends beyond the lowest
+and the highest offered load."""
 
 OPEN = 0.15
-"""Ratio of the density at an end of the range to the highest density. Above this ratio, the limit
-may lie outside the range. For a normal distribution, the density at the ends of the 95 % interval
-has this ratio to the highest density."""
+"""If the density at an end of the grid exceeds this share of the highest density, the limit may lie
+outside the grid. The density of a normal distribution has this ratio at the ends of the 95 %
+interval."""
 
 BEYOND = 5 * REACH
-"""Extension of the range of possible limits, as a natural logarithm, if the limit may lie outside
-the range. The prior density falls by a factor of e for each REACH."""
+"""Natural logarithm of the factor by which the grid is extended further at both ends, if the limit
+may lie outside the grid. The prior density falls by a factor of e for each REACH."""
 
 POINTS, SLOPES = 300, 15
-"""Numbers of grid points of log(limit) and of the slope."""
+"""Numbers of grid points of log(limit), and of the slope m (see `Posterior`)."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Scales of the random factors on the speed of a host in each window. The scale 0 means a host with
-constant speed."""
+"""Possible scales of the random factors on the speed of a host in each window. The scale 0 means a
+host with constant speed."""
 
 USUAL_WANDER = 0.03
 """Prior scale of the random factors on the speed of a host. The throughput of a busy server changes
@@ -51,9 +52,9 @@ bursts of load on the host."""
 class LateCounts:
     """The numbers of requests and of late requests in each window; shape (k,) each.
 
-    `weights` contains, for each window, the number of independent requests per request. The weights
-    rest on an estimated dispersion, which is as uncertain as a variance with `freedom` degrees of
-    freedom.
+    `log_scales` contains the logarithm of the load factor of each window. `weights` contains, for
+    each window, the number of independent requests that one request is worth. The weights rest on
+    an estimated dispersion, which is as uncertain as a variance with `freedom` degrees of freedom.
     """
 
     log_scales: Floats
@@ -75,12 +76,14 @@ class LateCounts:
 class Posterior:
     """The posterior density over a grid of possible limits.
 
-    The model is logit p(s) = level + m (logit v(s / limit) - level), with p the share of late
-    requests at load factor s and v the curve of the virtual queue. The prior on m is lognormal. The
-    prior on log(limit) is flat up to REACH beyond the offered loads, and falls exponentially
-    further away. Since the speed of a host changes, each window has its own limit, which is the
-    common limit times a random factor. The logarithm of the factor has Student's t distribution,
-    with a scale that the windows determine. The density is averaged over the uncertain dispersion.
+    The statistical model is logit p(s) = level + m (logit v(s / limit) - level). At load factor s,
+    p(s) is the share of late requests of the server. v(x) is this share in the virtual queue at x
+    times the limit of the virtual queue. `level` is the logit of the share that the SLA allows. The
+    slope m has a lognormal prior. The prior on log(limit) is flat up to REACH beyond the offered
+    loads, and falls exponentially further away. Since the speed of a host changes, each window has
+    its own limit, which is the common limit times a random factor. The logarithm of the factor has
+    Student's t distribution, with a scale that the windows determine. The density is averaged over
+    the uncertain dispersion.
     """
 
     log_limits: Floats
@@ -92,8 +95,8 @@ class Posterior:
     ) -> Posterior:
         """Compute the posterior of a limit.
 
-        `slope_spread` is the prior standard deviation of log(m). `beyond` extends the range of
-        possible limits at both ends, as a natural logarithm.
+        `slope_spread` is the prior standard deviation of log(m). `beyond` is the natural logarithm
+        of the factor that extends the grid of possible limits at both ends.
         """
         scales, weighted = counts.log_scales, counts.weighted
         low, high = scales.min() - REACH, scales.max() + REACH
@@ -122,11 +125,11 @@ class Posterior:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the limit may lie outside the range of the grid."""
+        """Return whether the limit may lie outside the grid."""
         return bool(self.density[[0, -1]].max() > OPEN * self.density.max())
 
     def at(self, shares: float | Sequence[float]) -> Floats:
-        """Return quantiles of the logarithm of the limit."""
+        """Return quantiles of log(limit) at the cumulative probabilities `shares`."""
         summed = np.cumsum(self.density) / self.density.sum()
         return np.asarray(np.interp(shares, summed, self.log_limits))
 

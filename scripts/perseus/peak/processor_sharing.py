@@ -26,8 +26,9 @@ def served(
     """Return the latency of each tenant's requests under processor sharing, one array per tenant.
 
     The server serves the requests of one tenant first come, first served. The arrival times ascend.
-    `work_s` contains the service time of each request alone. While another tenant is busy, too,
-    service takes `slower` times as long.
+    `work_s` contains the service time of each request while no other tenant is busy. While several
+    tenants are busy, the factor `slower` multiplies all service times, in addition to the equal
+    sharing.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -50,7 +51,8 @@ def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
 def _left_s(
     times_s: Sequence[float], works_s: Sequence[float], of_second: Sequence[bool], each: float
 ) -> tuple[Floats, Floats]:
-    """Return the remaining work of both tenants in seconds before each arrival.
+    """Return the remaining work of the first and of the second tenant, in seconds, before each
+    arrival.
 
     While both tenants are busy, one second of work takes `each` seconds.
     """

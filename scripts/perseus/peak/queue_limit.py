@@ -22,7 +22,7 @@ from perseus.traffic.arrivals import Arrivals
 
 
 class Discipline(StrEnum):
-    """The queueing discipline among tenants with waiting requests.
+    """How the server serves several tenants with waiting requests.
 
     The factor `slower` multiplies service times. Under processor sharing, the factor applies while
     another tenant is busy. If the server serves requests in the order of arrival, the factor always
@@ -47,7 +47,12 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Precision:
-    """The numbers of requests of a simulation, and the number of halvings of the searched range."""
+    """The size of a simulation.
+
+    A simulation has about `requests` requests, and at least about `of_each` requests of each
+    tenant, but at most about `most` requests. The search for the limit halves its range `halvings`
+    times.
+    """
 
     requests: int
     of_each: int

@@ -3,7 +3,7 @@
 If the real server answers one request after the other, the service time of each request is known
 (`observed_work`), and the virtual queue reproduces the real queue. If the service times are
 unknown, the virtual queue draws service times from the latencies without load. The module then
-adjusts the speed of the virtual queue to the windows.
+adjusts the speed of the virtual queue, so that it has as many late requests as the real server.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from perseus.peak.stats import Floats, dispersion, percentile, similarity
 from perseus.peak.virtual_queue import Drawn, VirtualQueue
 
 WORK_DRAWS = 8
-"""Number of draws of the service times of a window's requests. The arrival times are known and stay
-the same."""
+"""Number of times that service times are drawn for the requests of a window. The arrival times are
+known and stay the same."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Trust:
 
     `unforeseen` is the prior number of clusters of late requests that the virtual queue misses.
     `slope_spread` is the prior standard deviation of log(m), where m is the slope of the real
-    exceedance curve relative to the virtual curve.
+    exceedance curve divided by the slope of the virtual curve.
     """
 
     unforeseen: float
@@ -38,10 +38,10 @@ class Trust:
 
 
 SEEN, IN_TURN, OUT_OF_TURN = Trust(1.0, 0.3), Trust(1.0, 1.0), Trust(20.0, 1.6)
-"""Prior assumptions about the virtual queue for three kinds of server. In the first case, service
-times are observed, so the virtual queue reproduces the real queue. In the second case, service
-times are unknown, and the server answers requests in order. In the third case, responses overtake
-each other, as with several workers or processor sharing."""
+"""Prior assumptions about the virtual queue for three kinds of server. SEEN: service times are
+observed, so the virtual queue reproduces the real queue. IN_TURN: service times are unknown, and
+the server answers requests in order. OUT_OF_TURN: responses overtake each other, as with several
+workers or processor sharing."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class QueueReplay:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-        """Replay windows with observed service times, or with drawn times if they cannot be
+        """Replay windows with observed service times, or with drawn service times if they cannot be
         inferred.
 
         The replay with drawn service times leaves out the long certification windows. The load of
-        certification windows is so far below the limit that the real and the virtual exceedance
-        curve may differ there.
+        these windows is so far below the limit that the real and the virtual exceedance curve may
+        differ there.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
@@ -92,13 +92,14 @@ class QueueReplay:
 
     @property
     def worth(self) -> Floats:
-        """Return, for each window, the number of independent requests per request; shape (k,)."""
+        """Return, for each window, the number of independent requests that one request is worth;
+        shape (k,)."""
         counts = [seen.exceedances for seen in self.windows]
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 
     def spent(self) -> Iterator[tuple[Evidence, Floats]]:
-        """Yield each window, and the part of `spare_s` that each of its requests needs; shape
-        (draws, n)."""
+        """Yield each window with the simulated time of each of its requests, which
+        `VirtualQueue.spent_s` defines; shape (draws, n)."""
         for seen, requests in zip(self.windows, self.drawn, strict=True):
             yield seen, self.queue.spent_s(requests, self.tenant)[:, seen.first : seen.last]
 

@@ -16,8 +16,8 @@ BURST: Final = 1.5
 """Least ratio of the arrivals in each second of a burst to the mean arrivals per second."""
 
 CHANCE: Final = 0.001
-"""Share of seconds with Poisson arrivals in which the arrivals exceed the threshold of a burst by
-chance."""
+"""Probability that the arrivals of a Poisson process exceed the threshold of a burst in one second
+by chance."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Burst:
 def bursts(counts: Counts) -> list[tuple[int, int]]:
     """Return (start, end) of each burst, in seconds since the start of the window.
 
-    In each second of a burst, the arrivals exceed BURST times the mean, and more than chance
-    explains. `counts` contains the arrivals of all seconds, shape (n,).
+    In each second of a burst, the arrivals exceed BURST times the mean, and are more than chance
+    explains (CHANCE). `counts` contains the arrivals of each second, shape (n,).
     """
     from scipy import stats  # imported only here: the import takes longer than most jobs run
 
@@ -51,9 +51,9 @@ def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> li
     """Return the bursts of a window that began at `start_ns`, each with its recovery time.
 
     The server has recovered if two conditions hold: all requests with an intended send time before
-    the end of the burst have ended, and one later second keeps the SLA. `back` says for each second
-    whether the SLA holds, shape (n,). If a burst begins before the server has recovered from the
-    previous burst, both bursts count as one burst.
+    the end of the burst have ended, and one later second keeps the SLA. `back`, shape (n,), says
+    for each second whether the SLA holds. If a burst begins before the server has recovered from
+    the previous burst, both count as one burst.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -78,9 +78,10 @@ def most_in_flight(requests: Requests) -> int:
 
 
 def _drained_s(requests: Requests, until_ns: int) -> float:
-    """Return the seconds from `until_ns` until all requests intended before have ended.
+    """Return the seconds from `until_ns` until all requests with an earlier intended send time have
+    ended.
 
-    The result is infinite if one of the requests never ended.
+    The result is infinite if one of these requests never ended.
     """
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):

@@ -2,9 +2,9 @@
 
 The search moves along a load line r(s) = base + s x direction. First, the search warms the server
 up. Then the search brackets the limit, bisects coarsely, and estimates the limit from windows near
-it. Finally, the search certifies a rate in fresh windows, and loads each tenant alone. Between the
-phases of a search, saturation probes measure the speed of the busy server. The search is
-independent of Triton: it drives any `System`, real or simulated.
+it. Finally, the search certifies a rate in fresh windows, and offers each tenant its rate without
+the other tenants. Between the phases, saturation probes measure the speed of the busy server. The
+search is independent of Triton: it drives any `System`, real or simulated.
 """
 
 from __future__ import annotations
@@ -56,28 +56,29 @@ from perseus.study.sla import Sla
 
 GROWTH = 1.5  # factor between two loads of the bracketing phase
 BELOW_MODEL, MODEL_STEP = 0.92, 1.22
-"""Start of a search on a shared server, as a share of the limit of a simulated queue with the
-observed service times, and the factor of the next bracketing step."""
+"""A search on a shared server simulates a queue with the observed service times. The search starts
+at BELOW_MODEL times the limit of the simulated queue. MODEL_STEP is the factor between the loads of
+the first bracketing step."""
 MODEL_ERROR = 0.05
-"""Standard deviation of the logarithm of the limit of the simulated queue."""
+"""Standard deviation of log(limit of the simulated queue / limit of the server)."""
 LEAP = 4.0  # factor of a step down, if even a twentieth of the first load fails
 DRAWS = 200
 """Number of posterior draws of a limit that a result contains. The draws give intervals of derived
 quantities."""
 
 NARROW = 0.35
-"""Relative width of the interval of the limit below which the search stops adding windows near the
-limit."""
+"""The search stops adding windows near the limit when the relative width of the 95 % interval of
+the limit is below this value."""
 
 AGREEING = 0.6
-"""Largest relative width of an interval for a comparison with the simulated limit. A wider interval
-contains almost any value."""
+"""Largest relative width of the interval of the limit for a comparison with the limit of the
+simulated queue. A wider interval contains almost any value."""
 
 ROUNDS_PART = 0.3
-"""Largest error of the rounds, as a share of the required half-width of the interval of a sharing
-ratio."""
+"""The search repeats rounds until the half-width of the interval of their sharing ratio is below
+this share of the half-width that the preset requires."""
 
-LOOKS_S = 1.0  # time between two checks of the steady state during the warm-up
+LOOKS_S = 1.0  # seconds between two checks of the steady state during the warm-up
 SHORTEST_WARM_UP_S = 6.0
 """Shortest warm-up in seconds. A shorter warm-up would not show a drift of a few percent per
 second."""
@@ -161,8 +162,8 @@ class _Search:
         becomes steady, else an empty text.
 
         The load is a closed loop of all tenants with load. If the latency is not steady after the
-        first window, a second window follows. Since the speed of a host changes, the search ends
-        only after a lasting change.
+        first window, a second window follows. The speed of a host changes now and then. Therefore
+        only a large change over both windows ends the search.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -178,8 +179,8 @@ class _Search:
     def probe_saturation(self) -> None:
         """Measure the saturation throughput of each tenant alone.
 
-        With several tenants, the search repeats rounds, in which it loads each tenant alone and all
-        tenants together.
+        With several tenants, the search runs rounds. A round saturates the server with each tenant
+        alone, and with all tenants together.
         """
         if len(self.loaded) > 1:
             looks = tuple(map(speed.combined, zip(*self._rounds_of_turns(), strict=True)))
@@ -202,7 +203,8 @@ class _Search:
         return seen
 
     def _round(self) -> tuple[Speed, ...]:
-        """Saturate the server with each tenant alone, and in between with all tenants together."""
+        """Run one round: saturate the server with each tenant alone, and in between with all
+        tenants together."""
         counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
         order: list[int | None] = [*self.loaded]
         order.insert(len(order) // 2, None)  # None stands for all tenants together
@@ -236,19 +238,19 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """Move the start of a search on a shared server close to the limit of a simulated queue.
+        """Move the start of a search on a shared server just below the limit of a simulated queue.
 
-        The simulated queue has the observed service times. The new start is just below the limit of
-        the simulated queue.
+        The simulated queue has the observed service times.
         """
         scale = self.shared_model_scale
-        # If background load nearly fills the server, the simulated limit is near 0 and useless.
+        # If background load nearly fills the server, the limit of the queue is near 0 and useless.
         if scale > self.start / GROWTH**4:
             self.start, self.growth = scale * BELOW_MODEL, MODEL_STEP
 
     @property
     def shared_model_scale(self) -> float:
-        """Return the simulated limit if several tenants have load; NaN for a single tenant."""
+        """Return the limit of the simulated queue if several tenants have load; NaN for a single
+        tenant."""
         return self.model_limits.scale if len(self.loaded) > 1 else np.nan
 
     @property
@@ -265,8 +267,11 @@ class _Search:
         return model_limits(self.model, works, self.rounds)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
-        """Return the mean of the limit from the windows and the simulated limit, weighted by their
-        errors."""
+        """Return a weighted geometric mean of two limits: `near`, from the windows, and the limit
+        of the simulated queue.
+
+        A limit with a smaller error has a larger weight.
+        """
         scale = self.shared_model_scale
         if not (np.isfinite(scale) and len(posterior)):
             return near
@@ -280,8 +285,8 @@ class _Search:
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self) -> tuple[float, float]:
-        """Return the highest load factor that passes, and the lowest that fails; the first is 0 if
-        none passes."""
+        """Return the highest load factor that passes (0 if none passes), and the lowest that fails
+        (infinity if none fails)."""
         low, high, scale, growth = 0.0, np.inf, self.start, self.growth
         while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
@@ -314,12 +319,12 @@ class _Search:
     def near_limit_windows(self, low: float, high: float) -> float:
         """Measure windows near the limit, and return a load factor near the limit.
 
-        The loads of the windows are spread around the limit, in random order. The search estimates
-        the limit again after each window, which corrects errors of the bisection. In two cases, one
-        third of the usual number of windows is enough: the interval is narrow and the windows show
-        the service time of each request, or the interval contains the simulated limit. If the
-        interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the usual number
-        of windows.
+        The loads of the windows are spread around the limit, in random order. After each window,
+        the search estimates the limit anew, which corrects errors of the bisection. In two cases,
+        one third of the usual number of windows is enough: the interval is narrow and the windows
+        show the service time of each request, or the interval contains the limit of the simulated
+        queue. If the interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the
+        usual number of windows.
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows
@@ -344,10 +349,9 @@ class _Search:
         return float(scales[0]), scales[1:]
 
     def certify(self, scales: Sequence[float]) -> int | None:
-        """Return the index of the last window at the first load factor at which all fresh windows
-        pass.
+        """Try the load factors in order until all fresh windows at one load factor pass.
 
-        The result is None if no load factor passes.
+        Return the index of the last of these windows, or None if no load factor passes.
         """
         for scale in scales:
             fresh = range(self.settings.certify_windows)
@@ -358,8 +362,8 @@ class _Search:
         return None
 
     def alone(self, scale: float) -> None:
-        """Run one window per tenant in which only this tenant has load, at its rate of the load
-        factor."""
+        """Run one window per tenant in which only this tenant has load, at its rate on the load
+        line."""
         rates_rps = self.model.line.rates_rps(scale)
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
@@ -439,8 +443,8 @@ class _Search:
     def _may_go_on(self) -> bool:
         """Return whether the search may measure another load.
 
-        The search counts different loads, not windows: repeated invalid windows must not end the
-        search too early. If the host stays busy, the search ends.
+        The preset limits the number of different loads, not of windows, so repetitions of invalid
+        windows do not count. If the host stays busy, the search ends.
         """
         return (
             not self.host_stays_busy
@@ -450,10 +454,10 @@ class _Search:
     def _measure(self, phase: Phase, scale: float) -> Window:
         """Measure a window at this load; repeat the window while it is invalid.
 
-        After two invalid attempts, the search accepts more load of other processes, and a slower
-        server, since the other processes may slow the server down. If the load of other processes
-        exceeds even the larger tolerance, the search waits until the other processes end. If the
-        other processes never end, the search repeats no further windows.
+        After two invalid attempts, the search accepts more load of other processes, and any
+        slowdown of the server, since the other processes may slow the server down. If their load
+        exceeds even the larger tolerance, the search waits until these processes end. If they do
+        not end in time, the search repeats no further windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):

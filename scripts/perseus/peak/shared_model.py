@@ -29,12 +29,13 @@ FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
 0.3 %."""
 
 LIKELY = 0.02
-"""Probability above which the module simulates a queueing discipline."""
+"""The module simulates a queueing discipline only if its probability exceeds this value."""
 
 
 @dataclass(frozen=True)
 class TenantWork:
-    """The SLA and the service times of a tenant alone (see `queue_limit.Work`)."""
+    """The SLA of a tenant, its service times alone, and its time outside the server (see
+    `queue_limit.Work`)."""
 
     sla: Sla
     work_s: Floats
@@ -44,12 +45,12 @@ class TenantWork:
 def model_limits(
     model: LineModel, works: Sequence[TenantWork], rounds: Sequence[Round]
 ) -> ModelLimits:
-    """Return the limits of the simulated server, alone for each tenant and for the load line.
+    """Return the limits of the simulated server, for each tenant alone and for the load line.
 
-    The simulation uses the service times of each tenant, multiplied by one common factor. With this
-    factor, the simulated saturation throughput of all tenants together equals the measured
-    throughput in the rounds. The limits are NaN if the service times of a tenant with load are
-    unknown.
+    The service times of a tenant come from its saturation probes. For several tenants, one common
+    factor multiplies all service times, so that the simulated saturation throughput of all tenants
+    together equals the throughput measured in the rounds. The limits are NaN if the service times
+    of a tenant with load are unknown.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()
@@ -100,7 +101,7 @@ def _limit(
     discipline: Discipline,
     slower: float = 1.0,
 ) -> float:
-    """Return the limit of a server with these tenants. The search for the limit ends at full
+    """Return the limit of a server with these tenants, at most the load factor of full
     utilisation."""
     means_s = np.array([each.work_s.mean() for each in works])
 

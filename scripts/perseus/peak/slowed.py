@@ -1,8 +1,8 @@
 """Detect a temporary slowdown of a busy server from its response times.
 
-Perseus can measure the load of other processes on the server's cores. Perseus cannot measure the
-load of a hypervisor or of another virtual machine on the same hardware. A slowdown by this hidden
-load is visible if requests wait, and responses come more slowly than in the saturation probes
+Perseus can measure the load of other processes on the server's cores, but not the load of a
+hypervisor or of another virtual machine on the same hardware. Such hidden load is visible in the
+responses: while requests wait, responses come more slowly than in the saturation probes
 (docs/explanation/search.md).
 """
 
@@ -23,20 +23,21 @@ SHORTEST_S, REQUESTS = 0.2, 30
 
 SURE = 5.0
 """Least number of standard errors by which a significant slowdown differs from the usual speed. The
-required number of standard errors is large, since a search tests hundreds of intervals and service
-times are seldom normally distributed."""
+number is large, since a search tests hundreds of intervals, and service times are seldom normally
+distributed."""
 
 PAUSE = 0.25
-"""Longest time without responses, as a share of the tested interval. A longer pause is a pause of
-the server itself, and no slowdown by the host."""
+"""Longest time without responses, as a share of the tested interval. A longer gap is a pause of the
+server itself, not a slowdown by the host."""
 
 
 @dataclass(frozen=True)
 class UsualSpeed:
     """The usual speed of the busy server.
 
-    For each tenant, the class contains the mean and the variance of the times between responses to
-    this tenant alone, NaN without load. `together` is the usual work per second with all tenants.
+    For each tenant, `gaps_s` and `variances_s2` contain the mean and the variance of the times
+    between responses while only this tenant has load. The mean is NaN for a tenant without load.
+    `together` is the speed while all tenants have load, as a share of the speed with one tenant.
     """
 
     gaps_s: tuple[float, ...]
@@ -48,7 +49,7 @@ class UsualSpeed:
         """Compute the usual speed from the fastest probe of each tenant and the second half of the
         warm-up.
 
-        The warm-up is a closed loop of all tenants.
+        In the warm-up, a closed loop loads all tenants.
         """
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(
@@ -84,10 +85,10 @@ def slowed(seen: Observation, usual: UsualSpeed) -> float:
 
 @dataclass(frozen=True)
 class _Answers:
-    """The responses and the send times of all tenants in a window, in order.
+    """The responses and the send times of all tenants in a window, in the order of time.
 
-    Each response has the mean and the variance of the usual service time of its tenant. Times are
-    in seconds since the start of the window.
+    `gaps_s` and `variances_s2` contain, for each response, the mean and the variance of the usual
+    service time of its tenant. Times are in seconds since the start of the window.
     """
 
     sent_s: Floats
@@ -113,8 +114,9 @@ class _Answers:
         )
 
     def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
-        """Return the usual service time of the responses per second of the interval, with its
-        standard error."""
+        """Return the speed in an interval as a share of the speed with one tenant, with its
+        standard error. The speed is the sum of the usual service times of all responses, per
+        second."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
         # The interval may contain only parts of the first and the last service time.

@@ -1,8 +1,8 @@
 """Measure the speed of a busy server in saturation probes (docs/explanation/search.md).
 
-A saturation probe is a short closed loop with waiting requests. Only a server with waiting requests
-works as it does near its limit. Without load, the caches of the processor lose the data of the
-server, which changes the latencies.
+A saturation probe is a short closed loop with waiting requests. Only with waiting requests, a
+server works as it does near its limit. Without load, the data of the server leave the caches of the
+processor, which changes the latencies.
 """
 
 from __future__ import annotations
@@ -17,24 +17,23 @@ from perseus.peak.stats import Floats
 from perseus.traffic.requests import Requests
 
 IN_FLIGHT = 4
-"""Number of requests of a tenant in flight."""
+"""Number of requests in flight of each tenant with load, in a saturation probe."""
 
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
-"""Shortest and longest time of a probe in seconds, and the number of consecutive requests that a
-probe contains within these bounds."""
+"""A probe lasts REQUESTS times the latency without load, but at least SHORTEST_S and at most
+LONGEST_S seconds."""
 
 ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
-"""Shortest and longest time of one window of a round in seconds, and the number of consecutive
-requests that the window contains within these bounds."""
+"""A window of a round lasts ROUND_REQUESTS times the latency without load of the slowest tenant,
+but at least ROUND_S and at most ROUND_LONGEST_S seconds."""
 
 SURE = 4.0
-"""Least number of standard errors by which two speeds differ significantly. The standard errors
-come from few batches, so the required number is large. For a fast model with exponential service
-times, the required difference is still smaller than a relevant change."""
+"""Least number of standard errors by which two speeds differ significantly. The number is large,
+since the standard errors come from few batches. For a fast model with exponential service times,
+the test still detects every relevant change."""
 
 MEDIAN = float(np.sqrt(np.pi / 2))
-"""Standard error of the median of normally distributed values, relative to the standard error of
-their mean."""
+"""Ratio of the standard errors of the median and of the mean of normally distributed values."""
 
 
 PARTS = 100
@@ -82,7 +81,7 @@ def mean_rps(seen: Speed) -> float:
 
 
 def combined(seen: Sequence[Speed]) -> Speed:
-    """Return the median speed of several windows; NaN if no window has a speed."""
+    """Return the median speed over several windows; NaN if no window has a speed."""
     known = [each for each in seen if np.isfinite(each.rate_rps)]
     if not known:
         return NO_SPEED
@@ -95,8 +94,8 @@ def combined(seen: Sequence[Speed]) -> Speed:
 def work_s(seen: Sequence[Speed]) -> Floats:
     """Return the service times of a tenant: the times between the responses of a busy server.
 
-    The function sorts the times of all probes, and divides them into up to 100 parts. The result
-    contains the mean of each part, shape (up to 100,).
+    The function sorts the times of all probes, and divides them into up to PARTS parts. The result
+    contains the mean of each part, shape (up to PARTS,).
     """
     gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
     parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)
@@ -117,11 +116,10 @@ def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """Return the largest significant factor between the first and the last speed of a tenant, at
-    least 1.
+    """Return the factor between the first and the last speed of a tenant, at least 1.
 
-    Tenants without load do not count. A slow model gives few responses, so a difference may be a
-    sampling error.
+    The result is the largest factor over all tenants with load. A factor that may be a sampling
+    error does not count, since a probe of a slow model contains few responses.
     """
     found = [1.0]
     for a, b in zip(first, last, strict=True):
@@ -132,8 +130,7 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Return the standard deviation of the logarithm of a speed over time, without the measurement
-    error.
+    """Return the standard deviation of log(speed) over time, without the measurement error.
 
     `seen` contains the speeds of all tenants at each time. The variance is the mean over the
     tenants.

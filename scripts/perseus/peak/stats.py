@@ -68,8 +68,8 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
     interval.
 
     The ends of the interval are order statistics with binomial ranks, for the number of independent
-    requests. The number of independent requests follows from the clusters of requests above the
-    percentile (`dispersion`). The upper end is infinite if too few requests bound the percentile.
+    requests. This number follows from the clusters of requests above the percentile (`dispersion`).
+    The upper end is infinite if too few requests are above the percentile.
     """
     from scipy import stats
 
@@ -86,11 +86,11 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
 
 @cache
 def fewest_requests(allowed: float) -> int:
-    """Return the least number of requests for a verdict, so that one late request is allowed.
+    """Return the least number of requests of a window that passes.
 
-    The result is the smallest n for which at most one of n requests is late with a probability of
-    at most 1 %, if the exceedance is `allowed`: 130 for p95, 662 for p99
-    (docs/explanation/verdict.md).
+    With n requests and an exceedance of `allowed`, at most one request is late with some
+    probability. The result is the smallest n for which this probability is 1 % or less: 130 for
+    p95, 662 for p99 (docs/explanation/verdict.md).
     """
     from scipy import stats
 
@@ -112,7 +112,8 @@ class Exceedances:
 
     A cluster is a series of late requests between which the latency never recovered.
     `episode_squares` is the sum of the squared sizes of all clusters. `correlation` is the
-    integrated autocorrelation time, in requests, of latencies clipped below at QUIET times the SLA.
+    integrated autocorrelation time of the latencies, in requests. For this time, latencies below
+    QUIET times the SLA count as QUIET times the SLA.
     """
 
     requests: int
@@ -127,9 +128,9 @@ def late_and_recovered(
     """Return two arrays: whether each latency exceeds the limit, and whether each latency has
     recovered.
 
-    A latency has recovered below half of the limit. If the median latency is higher than half of
-    the limit, a latency has recovered below the median, since the service alone then needs most of
-    the limit.
+    A latency has recovered if it is at most half of the limit. If the median latency is above half
+    of the limit, a latency has recovered if it is at most the median, since the service time then
+    fills most of the limit.
     """
     recovered_ms = min(limit_ms, max(limit_ms / 2, percentile(latency_ms, 50)))
     return latency_ms > limit_ms, latency_ms <= recovered_ms
@@ -172,11 +173,11 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
     The dispersion is the variance of the count divided by the variance for independent requests.
     Late requests come in independent clusters, so the count is nearly a compound Poisson variable.
-    The dispersion of a compound Poisson variable is the size-weighted mean size of a cluster
-    (declustering in extreme-value theory: Ferro and Segers, JRSS B 65, 2003). If windows contain
-    few or no late requests, the correlation of the latencies replaces the mean cluster size. In
-    simulated queues near their limit, the correlation and the mean cluster size agree within a
-    factor of 1.5. The correlation has the weight of PRIOR_EPISODES clusters.
+    The dispersion of this variable is the size-weighted mean size of a cluster (declustering in
+    extreme-value theory: Ferro and Segers, JRSS B 65, 2003). The correlation of the latencies
+    serves as a prior with the weight of PRIOR_EPISODES clusters, so it replaces the mean cluster
+    size if windows contain few or no late requests. In simulated queues near their limit, the
+    correlation and the mean cluster size agree within a factor of 1.5.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))
@@ -192,22 +193,24 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """Return weights in (0, 1] of the windows at load factors `scales`, shape (k,), for an estimate
-    of clusters at load factor `scale`."""
+    """Return the weights, in (0, 1], of windows at the load factors `scales`, shape (k,), in an
+    estimate of clusters at the load factor `scale`. The closer the load, the larger the weight."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 
 SIMILAR = 0.08
-"""Relative difference of loads up to which late requests cluster similarly."""
+"""Relative difference of loads up to which late requests form similar clusters."""
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
-"""Prior dispersion as a multiple of the correlation time of the latencies. The factor exceeds 1,
-since short windows underestimate the correlation time."""
+"""Prior of the dispersion: its weight as a number of clusters, and its value as a multiple of the
+correlation time of the latencies. The multiple exceeds 1, since short windows underestimate the
+correlation time."""
 
 
 QUIET = 0.25
-"""Share of the SLA below which a latency says nothing about clusters of late requests."""
+"""Share of the SLA below which a latency contains no information about clusters of late
+requests."""
 
 BATCHES = 10
 """Number of batches of a window for the batch-means interval of its exceedance."""
@@ -218,10 +221,10 @@ def exceedance(
 ) -> Interval:
     """Return the share of latencies above `limit_ms`, with a two-sided interval at `confidence`.
 
-    On each side, the interval extends to the wider of two intervals: the batch-means t interval
-    (Law, Simulation Modeling and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson
-    interval for n / `dispersion` independent requests. The Clopper-Pearson interval is valid even
-    if batches are shorter than a cluster, or if all batches have the same share, for example 0.
+    The interval is the union of two intervals: the batch-means t interval (Law, Simulation Modeling
+    and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson interval for n / `dispersion`
+    independent requests. The Clopper-Pearson interval is valid even if batches are shorter than a
+    cluster, or if all batches have the same share, for example 0.
     """
     late = latency_ms > limit_ms
     n, hits = len(late), int(np.sum(late))
@@ -252,8 +255,8 @@ def mean_interval(values: ArrayLike) -> Interval:
 
 
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
-    """Return the Theil-Sen slope of `values` over `times`, and whether its two-sided interval lies
-    above 0."""
+    """Return the Theil-Sen slope of `values` over `times`, and whether the two-sided interval of
+    the slope lies above 0."""
     from scipy import stats
 
     fit = stats.theilslopes(np.asarray(values), np.asarray(times), alpha=confidence)

@@ -11,7 +11,7 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""Largest relative change of the latency in a steady state, since the speed of hosts varies by this
+"""Largest relative change of the latency that counts as steady. The speed of a host varies by this
 much."""
 
 ALIKE = 0.25
@@ -65,16 +65,16 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Return whether the latency changed by more than this factor during this window and the
-        window before."""
+        """Return whether the latency changed by more than this factor from the start of the window
+        before to the end of this window."""
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor
 
     @property
     def surely_steady(self) -> bool:
-        """Return whether both halves certainly have similar latencies, so that the warm-up can
-        end."""
+        """Return whether both halves of the window certainly have similar latencies. The warm-up
+        then ends."""
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
@@ -124,9 +124,10 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 def transient(values: Floats) -> int:
     """Return the number of values in the transient, by the method MSER-5.
 
-    MSER-5 chooses the truncation that minimises the standard error of the mean of the rest (White,
-    Simulation 69(6), 1997), on means of five consecutive values. The function tries truncations up
-    to three quarters of the means, since too few remaining means give no standard error.
+    MSER-5 chooses the truncation that minimises the standard error of the mean of the remaining
+    values (White, Simulation 69(6), 1997), on means of five consecutive values. The function
+    truncates at most three quarters of the means, since few remaining means have no reliable
+    standard error.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
     n = len(groups)

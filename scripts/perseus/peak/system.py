@@ -65,9 +65,9 @@ class System(Protocol):
         """Start a window with a fixed number of requests of each tenant in flight."""
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Return whether other processes use at most a share `other_load` of the server's cores and
+        """Wait until other processes use at most the share `other_load` of the server's cores and
         GPUs.
 
-        The function waits for other processes to end, for at most PATIENCE_S in total over all
-        calls.
+        The function waits at most PATIENCE_S in total over all calls. It returns whether the load
+        of other processes fell to the share.
         """

@@ -3,10 +3,10 @@
 The sampling error of a window comes mostly from its random arrivals, which are known. Therefore a
 virtual queue, a single first-come first-served server, simulates the same arrivals. The number of
 late requests in the virtual queue is a control variate (Law, Simulation Modeling and Analysis, 5th
-ed., section 11.4). If the virtual queue has more late requests in the window than in the long run,
-the real server probably has more late requests, too. The windows also show how well the virtual
-queue explains the real server. If the virtual queue explains the server badly, the interval is
-wider, but not wrong.
+ed., section 11.4). If the share of late requests in the virtual queue is larger in the window than
+in the long run, the real server probably also has more late requests than in the long run. The
+windows also show how well the virtual queue reproduces the real server. If it reproduces the real
+server badly, the interval is wider, but still valid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ LONG_RUN = 100_000
 """Number of requests in a run of the virtual queue that represents the steady state."""
 
 SETTLES = 0.3
-"""Share of late requests above which a queue does not reach its steady state within a window."""
+"""Share of late requests in the long run above which a queue does not reach its steady state within
+a window."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Draws:
     """The random stream of posterior draws, and the cumulative probabilities of the draws, in (0,
     1).
 
-    All tenants of a line use the same probabilities, since their errors have common causes. The
-    minimum of independent draws would be too low.
+    All tenants of a load line use the same probabilities, since their errors have common causes.
+    With independent draws, the minimum over the tenants would be too low.
     """
 
     levels: Floats
@@ -108,7 +109,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
     """Return the late requests of each window, corrected for the sampling error of its arrivals.
 
-    The better the virtual queue explains the late requests of the real server, the larger are the
+    The better the virtual queue reproduces the late requests of the real server, the larger are the
     weights of the windows.
     """
     windows = replay.windows

@@ -1,9 +1,9 @@
 """Compute the verdict on one window of load (docs/explanation/verdict.md).
 
 Each tenant of a window gets a verdict. INVALID means that the client did not offer the planned
-load. FAIL means that the window violates the SLA, or that the server does not keep up with the
-load. PASS means that the SLA holds with the stated confidence. UNDECIDED means that no other
-verdict applies.
+load, or that other processes disturbed the window. FAIL means that the window violates the SLA, or
+that the server does not keep up with the load. PASS means that the SLA holds with the stated
+confidence. UNDECIDED means that no other verdict applies.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
 CLIENT_CPU = 0.8
-"""Largest share of its core that a client may use. A client that uses a larger share of its core
-may limit the throughput."""
+"""Largest share of its core that a client may use. With a larger share, the client may limit the
+throughput."""
 
 HELD_UP_CPU = 0.1
-"""Share of its core below which the host, not the client itself, delays a late client. A client
-that uses so little of its core hardly ever delays requests by itself."""
+"""If a late client uses less than this share of its core, the host causes the delay, not the
+client."""
 
 BUSY_CPU = 0.4
 """Share of its core above which the work of a client may delay sends by a large part of an SLA. A
-window with a client above this share is invalid, even if the latencies keep the SLA."""
+window with late sends and a larger share is invalid, even if the latencies keep the SLA."""
 
 SENT, ANSWERED = 0.995, 0.99
-"""Least share of requests that the client must send, and that the server must answer. A few lost
-requests hardly change a percentile, so the share needs its own rule."""
+"""Least share of requests that the client must send, and of requests that the server must answer. A
+few lost requests hardly change a percentile, so these shares need their own rules."""
 
 NO_SLA = "a closed loop has no SLA"
 """Reason of the verdict on a window in a closed loop, which is always undecided."""
@@ -48,11 +48,11 @@ class Tolerance:
     """The disturbances that a valid window may have (docs/explanation/load.md).
 
     `other_load` is the largest share of the server's cores, and of the GPU's time, that other
-    processes may use. The kernel's network work alone uses about 0.02 of the cores. `send_lag` is
-    the largest p99 of the send lag, as a share of the SLA. If `late_within` is true, a client with
-    little load may send later, as long as the latencies keep the SLA. `slowed` is the largest
-    temporary slowdown of the busy server relative to its usual speed, for a window that does not
-    pass.
+    processes may use. The network code of the kernel already uses about 0.02 of the cores.
+    `send_lag` is the largest p99 of the send lag, as a share of the SLA. If `late_within` is true,
+    a window in which the latencies keep the SLA may have a longer send lag, as long as the client
+    has little load. `slowed` is the largest temporary slowdown of the busy server relative to its
+    usual speed, in a window that does not pass.
     """
 
     other_load: float
@@ -133,8 +133,8 @@ class TenantWindow:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether the window is invalid, and other processes used more than every tolerance
-        allows."""
+        """Return whether the window is invalid, and other processes used more than even
+        ON_BUSY_HOST allows."""
         others, _ = other_load(self)
         return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 
@@ -318,12 +318,12 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     sent, answered = found.sent_ratio, found.completed_ratio
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
-        lag += " of another tenant, whose bursts delay this tenant"
+        lag += " for another tenant, whose bursts of requests delay this tenant"
     elif client < HELD_UP_CPU:
         lag += f" although the client used only {client:.0%} of its core: the host delayed it"
     invalid, fails = Verdict.INVALID, Verdict.FAIL
     rules = (
-        (found.offered_rps == 0, Verdict.PASS, "idle"),
+        (found.offered_rps == 0, Verdict.PASS, "no load"),
         # Disturbances of the measurement come before statements about the server.
         (client > CLIENT_CPU, invalid, f"the client used {client:.0%} of its core"),
         (others > found.tolerance.other_load, invalid, used),
@@ -365,8 +365,8 @@ def _overloaded(
 
     In an overload, many requests are in flight, which also delays sends. Therefore the function
     subtracts twice the longest send lag of any tenant from every latency: once for the late send,
-    and once because the client may have read the response late. The server is overloaded if the
-    remaining latency exceeds twice the SLA more often than the SLA allows.
+    and once because the client may have read the response late. The server is overloaded if these
+    shorter latencies exceed twice the SLA more often than the SLA allows.
     """
     lags_ms = (requests.send_lag_ms(seen.now_ns).max(initial=0) for requests in seen.requests)
     # A time-out has a finite duration here. Refused and failed requests count as infinite.
@@ -384,10 +384,10 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     """Return the growth of the number of requests in flight (1/s), and whether the server falls
     behind.
 
-    The server falls behind if two conditions hold: the growth is significant, and the queue grew by
-    at least half an SLA during the counted part of the window (`part`). The waiting time in a queue
-    near its limit varies by less than half an SLA. A request in the `whole` window is in flight
-    from its intended send time until its response.
+    The server falls behind if two conditions hold during the counted part of the window (`part`):
+    the growth is significant, and the number grew by more than the arrivals in half an SLA. The
+    waiting time in a queue near its limit varies by less than half an SLA. A request in the `whole`
+    window is in flight from its intended send time until its response.
     """
     if len(part) < 20:
         return 0.0, False

@@ -20,7 +20,7 @@ class VirtualQueue:
 
     The service times of requests are drawn from `work_s` and multiplied by `slowness`. `spare_s` is
     the time that the SLA leaves for waiting. If `observed` is true, the service times were inferred
-    from the real requests, and `spare_s` is the time for waiting and service.
+    from the real requests, and `spare_s` is the time that the SLA leaves for waiting and service.
     """
 
     work_s: tuple[Floats, ...]
@@ -50,7 +50,8 @@ class VirtualQueue:
         return self.slowness * sum(work_s)
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
-        """Return the part of `spare_s` that each request of a tenant needs; shape (draws, m)."""
+        """Return the waiting time of each request of a tenant, or waiting plus service time if
+        `observed` is true; shape (draws, m). A request is late if this time exceeds `spare_s`."""
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
             return waits_s
@@ -103,8 +104,8 @@ class Drawn:
 class LongRun:
     """A long run of a virtual queue with one request per second, which shows the steady state.
 
-    For another rate, the same requests arrive at another pace. Therefore the share of late requests
-    is a smooth function of the rate, and is quickly computed for many rates.
+    At another rate, the same requests arrive faster or more slowly. Therefore the share of late
+    requests is a smooth function of the rate, and is quickly computed for many rates.
     """
 
     queue: VirtualQueue
@@ -130,9 +131,9 @@ class LongRun:
         return cls(queue, queue.draw(times, draws=1, first=run))
 
     def late_share(self, tenant: int, rate_rps: float) -> float:
-        """Return the share of a tenant's requests that are late at this total rate in
-        requests/s."""
-        # The time unit is the mean time between arrivals, so the rate multiplies service times.
+        """Return the share of a tenant's requests that are late. `rate_rps` is the total rate of
+        all tenants."""
+        # The time unit is the mean time between arrivals, so the rate multiplies all other times.
         (spent,) = self.queue.slowed(rate_rps).spent_s(self.drawn, tenant)
         late = np.count_nonzero(spent > rate_rps * self.queue.spare_s[tenant])
         return late / len(spent) if len(spent) else 0.0

@@ -1,4 +1,4 @@
-"""Describe a window of load, before and after the verdict."""
+"""Describe a window of load: its plan, its observation and its verdict."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class Window:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether other processes used more of the host than every tolerance allows."""
+        """Return whether other processes used more of the host than even ON_BUSY_HOST allows."""
         return any(tenant.host_is_busy for tenant in self.tenants)
 
     @property
     def passes_roughly(self) -> bool:
-        """Return whether the search may try a higher load. The observed percentile decides for an
-        undecided window."""
+        """Return whether the search may try a higher load. If the window is undecided, the observed
+        latency at the percentile of the SLA decides."""
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
             return not any(tenant.sla_percentile_ms > tenant.sla_ms for tenant in busy)

@@ -76,7 +76,7 @@ def test_repeats_in_one_file_are_read_as_their_own_records_are(tmp_path):
 
 def test_an_sla_that_fails_without_load_is_infeasible():
     why = infeasible([Sla(latency_ms=4.0)], ["a"], {"a": 5.0})
-    assert why == "a takes 5.0 ms (median) without load, longer than its SLA of 4 ms"
+    assert why == "the median latency of a without load is 5.0 ms, longer than its SLA of 4 ms"
     assert infeasible([Sla(latency_ms=5.0)], ["a"], {"a": 5.0}) == ""
 
 
@@ -166,7 +166,7 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
     assert (findings.outcome, findings.record["reason"]) == (Outcome.FAILED, "it has died")
     assert (
         any(
-            "end without a certified rate (a starts at 0.75 requests/s: quick" in text
+            "end without a certified rate (the rate of a starts at 0.75 requests/s: the" in text
             for text in output
         )
         == warns

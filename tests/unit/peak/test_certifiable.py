@@ -82,7 +82,7 @@ def test_a_window_that_ends_before_it_has_them_certifies_nothing():
 def test_a_slow_model_is_told_with_the_preset_that_can():
     rate = (lowest_rps(QUICK, P99) + lowest_rps(PUBLICATION, P99)) / 2
     text = too_slow("quick", [P99, P95], [rate, 1000.0], ["slow", "fast"])
-    assert text.startswith("slow at up to ") and "fast" not in text
+    assert text.startswith("the certification windows offer slow at most ") and "fast" not in text
     assert f"quick certifies p99 from {lowest_rps(QUICK, P99):.3g} requests/s on" in text
     better = f"publication certifies p99 from {lowest_rps(PUBLICATION, P99):.3g} requests/s on"
     assert text.endswith(better)
@@ -100,9 +100,12 @@ def test_the_rate_that_counts_is_the_highest_that_is_tried():
 
 
 def test_where_no_preset_can_it_says_so():
-    assert too_slow("quick", [P95], [0.01], ["a"]).endswith("no preset certifies that rate")
+    assert too_slow("quick", [P95], [0.01], ["a"]).endswith(
+        "no preset certifies the rate of this tenant"
+    )
     assert too_slow("smoke", [P999], [1000.0], ["a"]).startswith(
-        "a at up to 850 requests/s: smoke certifies p99.9 at no rate, "
+        "the certification windows offer a at most 850 requests/s:"
+        " the preset smoke certifies p99.9 at no rate, "
     )
 
 
@@ -111,7 +114,8 @@ def test_before_a_search_is_told_where_it_begins_which_is_no_limit():
     lenient = [Sla(latency_ms=1000.0)] * 2
     text = begins_too_slow("quick", lenient, [0.5, 0.0], names, alone_ms)
     assert text.startswith(
-        "a starts at 0.5 requests/s: quick certifies p95 from 1.3 requests/s on, "
+        "the rate of a starts at 0.5 requests/s: the preset quick certifies p95 from"
+        " 1.3 requests/s on, "
     )
     assert "up to" not in text and "idle" not in text
     assert begins_too_slow("quick", lenient, [1.4, 0.0], names, alone_ms) == ""
@@ -123,7 +127,7 @@ def test_an_sla_that_leaves_little_for_waiting_has_a_limit_far_below_where_a_sea
     text = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
     assert text.startswith(
         "a, served one request after the other, keeps p95 within 65 ms up to about 0.909 requests/s"
-        ": quick certifies p95 from 1.3 requests/s on, "
+        ": the preset quick certifies p95 from 1.3 requests/s on, "
     )
     rng = np.random.default_rng(0)
     for rate_rps, share in ((0.909, 0.05), (2.0, 0.1)):

@@ -1,8 +1,8 @@
-"""Define models that predict the sharing ratio of a mix. Each model needs more data than the model
-before it.
+"""Define prediction models for the sharing ratio of a mix. Each prediction model needs more data
+than the previous one.
 
 The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix. No
-model uses a measurement of the mix itself.
+prediction model uses a measurement of the mix itself.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 20_000
-"""Number of requests in a long run of the virtual queue. With this number of requests, the limit of
-the queue varies by about 1 %, less than the error of a measurement."""
+"""Number of requests in a long run of the virtual queue. With this number, the limit of the queue
+varies by about 1 %, less than the error of a measurement."""
 
 
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
@@ -59,10 +59,11 @@ class LadderStep(StrEnum):
 
 @dataclass(frozen=True)
 class Shared:
-    """The tenants of a shared server, and the share of each tenant's dedicated peak; the shares add
-    up to 1.
+    """A mix on a shared server: the tenants, and the share of the mix that each tenant has. The
+    shares add up to 1.
 
-    `arrivals` is None if the arrival process is unknown.
+    At load factor 1, the rate of a tenant is its share times its dedicated peak. `arrivals` is None
+    if the arrival process is unknown.
     """
 
     solos: tuple[Solo, ...]
@@ -87,7 +88,7 @@ class Shared:
 
     @property
     def rates_rps(self) -> tuple[float, ...]:
-        """Return the rates at which the shares of the dedicated peaks add up to 1."""
+        """Return the rates at load factor 1, where the sharing ratio is 1."""
         pairs = zip(self.shares, self.solos, strict=True)
         return tuple(share * solo.peak_rps for share, solo in pairs)
 
@@ -103,7 +104,8 @@ class Shared:
         return self.of_slowed_queue(np.ones(len(self.solos)))
 
     def of_slowed_queue(self, slowdowns: Floats) -> float:
-        """Return the sharing ratio at which a queue with longer service times first misses an SLA.
+        """Return the sharing ratio at which a first-come first-served queue with longer service
+        times first misses an SLA.
 
         The factors in `slowdowns`, shape (tenants,), multiply the service times. The result is NaN
         if a factor or a service time is unknown, or if a tenant has too few requests.
@@ -117,7 +119,8 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """Return a cache of the simulated limits, since several models need the same limits."""
+        """Return a cache of the simulated limits, since several prediction models need the same
+        limits."""
         return {}
 
     @property
@@ -153,11 +156,11 @@ class Shared:
 
     @property
     def after_others(self) -> Floats:
-        """Return, for each tenant, the mean share of its memory that other tenants evict from the
-        caches before its requests; shape (tenants,).
+        """Return, for each tenant, the share of its data that other tenants evict from the caches
+        between two of its requests; shape (tenants,).
 
-        The evicted share is at most 1. The evicted share is 1 if each request follows a request of
-        another tenant that uses at least as much memory.
+        The share is the mean over the requests of the tenant, and at most 1. The share is 1 if each
+        request follows a request of another tenant that uses at least as much memory.
         """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
@@ -172,8 +175,8 @@ class Shared:
 class Known:
     """A mix with a measured sharing ratio.
 
-    `noise` is the standard deviation of the logarithm of the ratio, from its interval. `noise` is 0
-    if the ratio is exact.
+    `noise` is the standard deviation of log(ratio), from the interval of the ratio, and 0 if the
+    ratio is exact.
     """
 
     shared: Shared
@@ -182,8 +185,8 @@ class Known:
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
-    """Return the sharing ratio that a model predicts from other measured mixes; NaN if there are
-    too few."""
+    """Return the sharing ratio that a prediction model predicts from other measured mixes; NaN if
+    too few were measured."""
     return _OF_STEP[step](shared, known)
 
 
@@ -203,17 +206,17 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit of a queue with longer service times, if another tenant evicts the data of a
-    tenant from the caches.
+    """Return the limit of a queue whose service times are longer after another tenant evicted the
+    data of a tenant from the caches.
 
-    Mixes of two copies of one model on a server show how much longer the service times become.
+    Measured mixes of copies of one model show how much longer the service times become.
     """
     return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
 
 
 def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit under processor sharing, times the median ratio of measured to simulated
-    limits."""
+    """Return the limit under processor sharing, times a constant: the median ratio of measured to
+    simulated limits."""
     parts = [
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
     ]
@@ -222,11 +225,11 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
-    """Return the relative increase of each tenant's service times after requests of another copy of
-    its model; shape (tenants,).
+    """Return the relative increase of the service times of each tenant after a request of another
+    copy of its model; shape (tenants,).
 
-    The increase follows from the measured mix of copies. The increase is 0 if copies share the
-    server better than the queue predicts. For a model without a measured mix of copies, the
+    The increase follows from a measured mix of copies. The increase is 0 if the copies share the
+    server better than the simulated queue. For a model without a measured mix of copies, the
     function uses the mean increase of the other models; NaN without any mix of copies.
     """
     excess: dict[str, list[float]] = {}

@@ -1,5 +1,5 @@
-"""Compute the errors of predictions by cross-validation: a model predicts each measured mix without
-the measurement of this mix."""
+"""Compute the errors of predictions by cross-validation: a prediction model predicts each measured
+mix without the measurement of this mix."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.stats import Floats, Interval
 
 FEWEST = 4
-"""Least number of measured mixes for an estimate of the prediction error, which then has three
-degrees of freedom."""
+"""Least number of measured mixes for an estimate of the prediction error. The estimate from four
+mixes has three degrees of freedom."""
 
 CONFIDENCE = 0.9
 """Confidence of the interval of a prediction: one mix in ten may lie outside the interval."""
@@ -25,7 +25,8 @@ UPPER = (1 + CONFIDENCE) / 2
 
 
 class Out(StrEnum):
-    """The measurements that a prediction of a mix may not use, in a cross-validation."""
+    """What a cross-validation leaves out when it predicts a mix: the mix itself, all mixes with one
+    of its models, or all mixes on its server."""
 
     MIX = "mix"
     MODEL = "model"
@@ -43,11 +44,11 @@ class Error:
 def errors(
     step: LadderStep, out: Out, server: str, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[Error]:
-    """Yield the prediction error of every mix of different models; `known` contains mixes by
-    server.
+    """Yield the prediction error of every mix of different models on a server; `known` contains
+    mixes by server.
 
     The error is NaN if the prediction model cannot predict the mix from the remaining measurements.
-    If the measurements of a model are left out, each model of a mix gives one error.
+    For `Out.MODEL`, a mix has one error per model that is left out.
     """
     for each in known[server]:
         if not each.shared.is_of_copies:
@@ -59,7 +60,7 @@ def errors(
 def _left(
     out: Out, server: str, of: Known, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[list[Known]]:
-    """Yield the measurements without the mix, without each model of the mix, or without the
+    """Yield the measurements without the mix, without each model of the mix in turn, or without the
     server."""
     if out is Out.MIX:
         yield [each for each in known[server] if each is not of]
@@ -75,10 +76,10 @@ class Accuracy:
     """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
     `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). The
-    class corrects later predictions by the bias. `noise` is the error of the measured ratios. If
-    the mixes were measured within a quarter of an hour, their scatter may be smaller than the
-    noise. `missed` is the number of mixes that kept no SLA at any load. No prediction model covers
-    mixes without a limit, so these mixes count as predictions outside of the interval.
+    class corrects later predictions by the bias. `noise` is the standard deviation of log(measured
+    ratio). If the mixes were measured within a quarter of an hour, their scatter may be smaller
+    than the noise. `missed` is the number of mixes that kept no SLA at any load. No prediction
+    model covers these mixes, so they count as predictions outside of the interval.
     """
 
     step: LadderStep
@@ -90,15 +91,15 @@ class Accuracy:
 
     @property
     def is_as_good_as_measuring(self) -> bool:
-        """Return whether nine in ten predictions are as close to a measurement as a second
+        """Return whether 90 % of the predictions are as close to a measurement as a second
         measurement would be."""
         scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
 
     @property
     def half_width(self) -> float:
-        """Return half the relative width of the interval of a prediction, on the wider, upper
-        side."""
+        """Return half the relative width of the interval of a prediction, measured on the upper
+        side, which is the wider side."""
         return float(np.expm1(np.max(self._off(self._upper, UPPER))))
 
     @property
@@ -122,7 +123,7 @@ class Accuracy:
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Return the interval of the measured ratio, if the model predicts `ratio`."""
+        """Return the interval of the measured ratio, if the prediction model predicts `ratio`."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
@@ -137,7 +138,7 @@ class Accuracy:
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
     """Return, for each prediction model, the error of each mix of different models; shape (mixes,).
 
-    A model predicts each mix without the measurement of this mix. The error is NaN if the
+    The prediction of a mix does not use the measurement of this mix. The error is NaN if the
     prediction is unknown.
     """
     return {
@@ -156,14 +157,14 @@ def of_steps_for(
 
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
-    """Return the accuracy of the prediction model whose errors scatter least; None if no model
-    qualifies.
+    """Return the accuracy of the prediction model whose errors scatter least; None if no prediction
+    model qualifies.
 
-    If several models are equal, the function chooses the simplest model. If no model qualifies,
+    If several prediction models are equal, the function chooses the simplest. If none qualifies,
     `why_none` returns the reason. `noise` is the noise of the mixes with these errors (`noise_of`),
-    and `missed` is the number of other mixes that kept no SLA at any load. A model that is chosen
-    for its small errors seems too accurate. Therefore the accuracy comes from a second
-    cross-validation: for each mix, all other mixes determine the model and its bias.
+    and `missed` is the number of other mixes that kept no SLA at any load. A prediction model that
+    is chosen for its small errors seems too accurate. Therefore the accuracy comes from a second
+    cross-validation: for each mix, all other mixes determine the prediction model and its bias.
     """
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)
@@ -183,10 +184,12 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
 
 
 def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
-    """Return the reason why `best` returns None for these measured mixes, which `what`
-    describes."""
+    """Return the reason why `best` returns None. `what` describes the measured mixes, for example
+    "other mixes"."""
     if mixes < FEWEST:
-        return f"{mixes} {what} were measured, copies not counted; {FEWEST} are needed"
+        return (
+            f"{mixes} {what} were measured (copies of one model do not count); {FEWEST} are needed"
+        )
     if np.isnan(noise):
         return f"none of the {what} has a bounded interval"
     return f"{missed} of the {what} kept no SLA at any load, which no prediction model covers"
@@ -205,10 +208,11 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """Return, for each mix, the error of the model that is best for all other mixes, corrected by
-    its bias.
+    """Return, for each mix, the error of the prediction model that is best for all other mixes,
+    corrected by the bias.
 
-    The bias is the mean error of this model for the other mixes. `logs` has one row per model.
+    The bias is the mean error of this prediction model for the other mixes. `logs` has one row per
+    prediction model.
     """
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
@@ -218,8 +222,8 @@ def _off_without_each(logs: Floats) -> Floats:
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """Return the median noise of the measured ratios of different models; NaN without a measured
-    ratio.
+    """Return the median noise of the measured ratios of mixes of different models; NaN without a
+    measured ratio.
 
     Ratios whose interval has an infinite end do not count.
     """

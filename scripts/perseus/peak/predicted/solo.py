@@ -1,4 +1,4 @@
-"""Describe the dedicated measurements of a tenant, from which the models predict the sharing
+"""Describe the dedicated measurements of a tenant, from which prediction models predict the sharing
 ratio."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Solo:
     `busy_rps` is the saturation throughput, NaN if unknown. `work_s`, shape (n,), contains the
     service times, measured as the times between responses; empty if unknown. `away_s` is the
     latency minus waiting time and service time. `memory_bytes` is the memory that an inference
-    accesses, NaN if the network is unknown.
+    accesses, NaN if unknown.
     """
 
     model: str
@@ -51,8 +51,8 @@ class Solo:
 
     @classmethod
     def of(cls, repeats: Sequence[FoundAlone], memory_bytes: float) -> Self:
-        """Compute the properties of a tenant from the records of the repeats, at least one, of a
-        dedicated peak."""
+        """Compute the properties of a tenant from the records of all repeats of its dedicated peak,
+        at least one record."""
         (tenant,) = repeats[0].task.tenants
         work_s = [np.array(each.work_ms.get(tenant.name, ())) / 1000 for each in repeats]
         unloaded_s = [_known(each.unloaded_p50_ms[tenant.name]) / 1000 for each in repeats]
@@ -96,24 +96,22 @@ def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:
-    """Return the speed of a server relative to the speed in the dedicated cells; 1 if unknown.
-
-    The speed comes from the saturation probes of a tenant.
-    """
+    """Return the saturation throughput of a tenant now, divided by its throughput in the dedicated
+    cells; 1 if unknown."""
     change = now_rps / alone_rps
     return change if np.isfinite(change) else 1.0
 
 
 def limit_change(speed_change: float, utilisation: float) -> float:
-    """Return the factor by which the limit changes if the speed of the server changes by a factor.
+    """Return the factor by which a limit changes if the speed of the server changes by a factor.
 
-    The SLA stays the same. `utilisation` is the limit divided by the saturation throughput. The
-    distance between the limit and the saturation throughput is nearly constant (M/M/1: ln 20 / SLA
-    if the SLA binds the p95). For small changes, the limit therefore changes by the power 1 /
-    utilisation. For large changes, a limit that follows a power of the speed stays above 0. The
-    limit is proportional to the speed if the utilisation is unknown or exceeds 1, for example with
-    batches. Below MIN_UTILISATION, the SLA is hardly two service times, limits follow no power law,
-    and a power would amplify errors of the measured speed.
+    `utilisation` is the limit divided by the saturation throughput. If the SLA stays the same, the
+    distance between the limit and the saturation throughput is nearly constant (in an M/M/1 queue
+    with an SLA on the p95, the distance is ln 20 / SLA). Therefore a factor f close to 1 changes
+    the limit by the factor f ^ (1 / utilisation). This power law also keeps the limit positive if f
+    is far below 1. If the utilisation is unknown, or at least 1 as with batches, the limit is
+    proportional to the speed. Below MIN_UTILISATION, the SLA is hardly two service times, limits
+    follow no power law, and a larger power would amplify errors of the measured speed.
     """
     if not utilisation < 1:
         return speed_change
