@@ -65,8 +65,8 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Return whether the latency changed by more than this factor from the start of the window
-        before to the end of this window."""
+        """Return whether the latency changed by more than this factor from the start of the
+        previous window to the end of this window."""
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor

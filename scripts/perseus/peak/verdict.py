@@ -133,8 +133,8 @@ class TenantWindow:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether the window is invalid, and other processes used more than even
-        ON_BUSY_HOST allows."""
+        """Return whether the window is invalid, and other processes used more than the largest
+        tolerance, ON_BUSY_HOST, allows."""
         others, _ = other_load(self)
         return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 

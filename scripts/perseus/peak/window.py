@@ -92,7 +92,8 @@ class Window:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether other processes used more of the host than even ON_BUSY_HOST allows."""
+        """Return whether other processes used more of the host than the largest tolerance,
+        ON_BUSY_HOST, allows."""
         return any(tenant.host_is_busy for tenant in self.tenants)
 
     @property
