@@ -1,8 +1,9 @@
 """Draw the send times of a window from an arrival process, before the window starts.
 
-Send times that are computed from gaps drift, and evenly spaced arrivals hide queueing. Therefore
-every arrival process returns absolute times, and the default process is Poisson
-(docs/explanation/load.md). `study.recorded` reads traces.
+If a client computed each send time from the previous send, the send times would drift. Therefore
+every arrival process returns send times relative to the start of the window. Evenly spaced arrivals
+hide queueing, so the default process is Poisson (docs/explanation/load.md). `study.recorded` reads
+traces.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class Arrivals:
 def _replayed(
     gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return times in [0, duration) of a trace that repeats in a circle, from a random start.
+    """Return the arrival times in [0, duration) of a trace that repeats endlessly, from a random
+    position in the trace.
 
     The unit of all times is the mean gap of the trace. One mean gap separates the end of the trace
     from its next repetition.
@@ -74,5 +76,6 @@ def _replayed(
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
-    """Return the random stream of one tenant in one repeat. Different streams are independent."""
+    """Return the stream of random numbers of one tenant in one repeat. Different streams are
+    independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repeat, tenant)))

@@ -38,7 +38,7 @@ class ClientError(RuntimeError):
 
 def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
     """Return the latencies in ms of up to `count` requests, sent one after another without other
-    load.
+    load, for up to `limit_s` seconds.
 
     Raises ClientError if a request fails.
     """
@@ -51,15 +51,16 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
                 transport.infer(len(latencies), timeout_s=60)
                 latencies.append((time.monotonic_ns() - start_ns) / 1e6)
     except RequestFailedError as error:
-        raise ClientError(f"a single request before the load failed: {error}") from error
+        raise ClientError(f"a single request, sent before the load, failed: {error}") from error
     return np.array(latencies)
 
 
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
-    """Return the number of client processes of each tenant. None means one process per core.
+    """Return the number of client processes of each tenant.
 
-    More processes would only share the cores. With fewer processes, a tenant could not use all its
-    cores, since one process uses at most one core.
+    If `chosen` is None, all tenants together get one process per core. More processes would only
+    share the cores. With fewer processes, the client could not use all cores, since one process
+    uses at most one core.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -69,9 +70,9 @@ class Client:
 
     One process can use about one core. The client distributes the requests over the processes in
     turn, so that the processes together send the planned load. The client merges the results of the
-    processes in order of time. `steps` contains the Triton models that the requests pass, if the
-    requests do not go to a single model with the tenant's name. Raises ClientError if a process has
-    no connection, ends, or does not respond within 30 s, and for every later call.
+    processes in the order of the intended send times. `steps` contains the names of the Triton
+    models that process a request one after another, if there are several. Raises ClientError if a
+    process has no connection, ends, or does not respond within 30 s, and for every later call.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """Return the seconds since the last response, if requests are in flight."""
+        """Return the seconds since the last response, if requests are in flight; 0 otherwise."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
@@ -180,7 +181,7 @@ class _Process:
             stdin=subprocess.DEVNULL,
             # A closing terminal sends a signal to the whole process group of the parent. In the
             # same group, this process would end first, and the parent would report a dead client.
-            # A new session would change the shares of CPU time, which the kernel divides by
+            # A new session would change the shares of CPU time, which the kernel divides between
             # sessions.
             process_group=0,
         )

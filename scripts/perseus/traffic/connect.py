@@ -12,7 +12,7 @@ from perseus.traffic.transport import Transport
 def connect(route: Route) -> Transport:
     """Return a transport as a context manager.
 
-    Entering the context raises RequestFailedError without a connection within 5 s.
+    Entering the context raises RequestFailedError if there is no connection within 5 s.
     """
     module = import_module(f"perseus.traffic.{route.protocol}_transport")
     return cast(Transport, module.TRANSPORT(route))

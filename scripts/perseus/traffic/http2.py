@@ -1,9 +1,9 @@
 """Implement HTTP/2 for a gRPC client (RFC 9113), without input and output.
 
 Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
-flow control of sent data follows RFC 9113. For received data, the client always opens the largest
-window. The client writes header fields without a dynamic table, and announces a table of size 0, so
-that the server uses none either.
+flow control of sent data follows RFC 9113. For received data, the client always allows the largest
+flow-control window. The client writes header fields without a dynamic table, and announces a table
+of size 0, so that the server uses no dynamic table either.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX
 NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 """Error codes of HTTP/2."""
 
-MAX_31_BITS = 2**31 - 1  # largest size of a window, and largest number of a stream
+MAX_31_BITS = 2**31 - 1  # largest flow-control window, and largest stream number
 FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default values of the RFC
 MAX_FRAME_BYTES = 2**24 - 1
-TOLD_BYTES = 2**30  # number of received bytes after which the client opens the window again
+TOLD_BYTES = 2**30  # received bytes after which the client renews the flow-control window
 AT_ONCE_BYTES = 2**20  # largest number of bytes of bodies that one call returns for sending
-MAX_REFUSALS = 3  # number of refusals after which the client sends a request no more
+MAX_REFUSALS = 3  # refusals after which the client gives a request up
 _FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
 _SETTING = struct.Struct(">HL")
 
@@ -68,7 +68,7 @@ class Stream:
     """Parts of the response body."""
     refusals: int = 0
     reset_code: int | None = None
-    """Code with which the server reset the stream before its end."""
+    """Error code if the server reset the stream before the end of the response; otherwise None."""
 
     def __post_init__(self) -> None:
         self.unsent = self.body
@@ -287,8 +287,8 @@ class Http2(Generic[S]):
         """Handle a stream that the server reset.
 
         The server has not processed a refused request, so the client sends the request again. Some
-        servers still count a stream that has just ended. Therefore the client sends no new request
-        until another stream ends.
+        servers refuse a stream because they still count a stream that has just ended. Therefore the
+        client sends no new request until another stream ends.
         """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1

@@ -1,8 +1,8 @@
 """Send requests over HTTP/2 from any thread, over one connection at a time.
 
-The sending thread itself writes its request, so that the request leaves at once. One other thread
-writes the remaining bytes, reads responses, calls back, ends requests after their deadline, and
-connects again after a lost connection.
+The thread that sends a request also writes it, so that the request leaves at once. One other thread
+writes the remaining bytes, reads responses, calls the callbacks of the requests, ends requests
+after their deadline, and connects again after a lost connection.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perseus.traffic.http2 import Buffer, Http2, Http2Error, Stream
 
 CONNECT_S: Final = 5.0
 AGAIN_S: Final = 0.1  # time between two attempts to connect
-REFUSE_S: Final = 0.005  # longest time until the client refuses a request without a connection
+REFUSE_S: Final = 0.005  # longest time until the client refuses a request that it cannot send
 LOOK_S: Final = 0.02  # time between two checks for requests after their deadline
 IDLE_S: Final = 0.2  # time between two checks without requests in flight
 READ_BYTES: Final = 2**16
@@ -176,8 +176,8 @@ class Http2Client:
         """Connect again after the end of a connection.
 
         After a lost connection, the client refuses requests meanwhile, since a port may accept
-        connections without a server behind it. If the server closed the connection regularly, the
-        requests wait for the new connection.
+        connections without a server behind it. If the server announced the end of the connection,
+        the requests wait for the new connection.
         """
         with ThreadPoolExecutor(1) as pool:
             attempt = pool.submit(self._connected)
@@ -246,7 +246,7 @@ class Http2Client:
         return calls
 
     def _send_again(self, calls: Iterable[Call]) -> None:
-        """Send again requests of which the client has sent no byte."""
+        """Send requests again that the server did not process over the previous connection."""
         for call in calls:
             self.send(call)
 

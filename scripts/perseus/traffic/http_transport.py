@@ -1,5 +1,5 @@
-"""Send requests over HTTP in Triton's binary tensor protocol: JSON describes the tensors, and their
-bytes follow.
+"""Send requests over HTTP in Triton's binary tensor protocol. A JSON header describes the tensors,
+and the bytes of the tensors follow.
 
 If the server lacks the binary extension, the tensors are JSON in both directions. An asyncio loop
 in its own thread writes and reads. Senders pass their requests to the loop. Therefore waiting for
@@ -253,4 +253,4 @@ def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tenso
         yield each["name"], np.frombuffer(data, dtype, count, at).reshape(each["shape"])
         at += count * dtype.itemsize
     if not described or at != len(data):
-        raise ValueError(f"{len(data)} bytes of {len(described)} outputs")
+        raise ValueError(f"{len(data)} bytes do not match the shapes of {len(described)} outputs")

@@ -1,5 +1,5 @@
-"""Send the requests of a window, in an open loop with send times drawn in advance or in a closed
-loop."""
+"""Send the requests of a window, either in an open loop, with send times drawn in advance, or in a
+closed loop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LoadLoop:
         self._stopped = threading.Event()
         self._left = threading.Event()
         self.errors: dict[str, str] = {}
-        """First message of each kind of error, by the name of its status."""
+        """First error message for each status, by the name of the status."""
 
     def offer(self, transport: Transport) -> None:
         """Send the requests until all requests are sent, or until another thread stops the loop."""
@@ -94,6 +94,7 @@ class LoadLoop:
 def silent_s(requests: Requests, now_ns: int) -> float:
     """Return the seconds since the last response, if requests are in flight; 0 otherwise.
 
+    If the oldest request in flight was sent after the last response, the time counts from its send.
     A request that timed out after the last response still counts as in flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])

@@ -1,8 +1,8 @@
-"""Draw arrivals of a Markov-modulated Poisson process with two states: bursts, and pauses between
-them.
+"""Draw arrivals of a Markov-modulated Poisson process with two states: bursts, and the time between
+bursts.
 
-In each state, arrivals are a Poisson process. The duration of a state is exponentially distributed
-(Heffes and Lucantoni, IEEE JSAC 4, 1986, for the index of dispersion).
+In each state, arrivals are a Poisson process. The duration of a state is exponentially distributed.
+Heffes and Lucantoni (IEEE JSAC 4, 1986) compute the index of dispersion of this process.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Mmpp:
         quiet_rps, burst_rps = self.rates_rps(rate_rps)
         each = np.where(in_burst, burst_rps, quiet_rps) * np.diff(edges_s)
         expected = np.append(0.0, np.cumsum(each))
-        # For a given number, the arrivals are uniformly distributed over the expected number of
-        # arrivals (operational time of a Poisson process).
+        # If their number is given, the arrivals are uniformly distributed on the axis of the
+        # expected number of arrivals so far (operational time of a Poisson process).
         count = rng.poisson(expected[-1])
         return np.interp(np.sort(rng.uniform(0, expected[-1], count)), expected, edges_s)
 

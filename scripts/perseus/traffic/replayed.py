@@ -14,8 +14,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Replayed:
-    """The part of a recording from `begin_s` on. One second of the recording takes `time_scale`
-    seconds."""
+    """The part of a recording from `begin_s` on. In the replay, one second of the recording takes
+    `time_scale` seconds."""
 
     recorded: Recorded
     begin_s: float = 0.0
@@ -48,6 +48,6 @@ class Replayed:
         return np.sort(turned_s[inside])
 
     def _expected(self, duration_s: float) -> Floats:
-        """Return the mean number of arrivals in the replayed part of each interval of the
-        recording."""
+        """Return, for each interval of the recording, the expected number of arrivals in the
+        replayed part of the interval."""
         return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-MS = 1e6  # nanoseconds
+MS = 1e6  # nanoseconds in a millisecond
 
 
 class Status(IntEnum):
@@ -66,8 +66,8 @@ class Requests:
         return np.where(self.status > Status.OK, np.inf, latency)
 
     def send_lag_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """Return the send lag of each request. The send lag of an unsent request is its age at
-        `now_ns`.
+        """Return the send lag of each request. If a request is not sent yet, its send lag is its
+        age at `now_ns`.
 
         Requests that the client dropped because too many requests were in flight do not count.
         """

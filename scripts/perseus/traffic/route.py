@@ -1,4 +1,4 @@
-"""Describe the contents of a tenant's requests, and their route to the server."""
+"""Describe the contents of a tenant's requests, and how the requests reach the server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perseus.models.tensors import DATATYPES, Tensor
 from perseus.serving.access import PLAIN, Access
 from perseus.serving.running_server import BINARY, RunningServer
 
-if TYPE_CHECKING:  # each sender imports this module, which needs no definition of a study
+if TYPE_CHECKING:  # each sender imports this module, and needs no modules that define a study
     from perseus.study.tasks.measure import MeasuredClient
 
 Images = NDArray[np.float32]  # (images, 3, height, width)
@@ -73,7 +73,7 @@ Inputs = tuple[Input, ...]
 
 @dataclass(frozen=True)
 class Route:
-    """The requests of a model, and their way to the server.
+    """The requests of a model, and the protocol and address over which they reach the server.
 
     Request i has the inputs at index i modulo the number of inputs, and asks for `outputs`.
     `address` is the server's address for the `protocol`, "grpc" or "http". A request without a
@@ -105,7 +105,7 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Return the numbers of the images in each request. The client sends these requests in turn.
+    """Return, for each request, the numbers of its images. The client sends these requests in turn.
 
     Each request carries `batch_size` consecutive images. There are at most MAX_INPUTS different
     requests. If there are fewer images than a request carries, images repeat.
@@ -123,8 +123,8 @@ def route_to(
     timeout_s: float,
     outputs: Sequence[str] = (OUTPUT,),
 ) -> Iterator[Route]:
-    """Yield the route of requests with these inputs, to the server's address for the client's
-    protocol."""
+    """Yield the route to the server, over the client's protocol, of requests with the inputs in
+    `batches`."""
     address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
     with ExitStack() as stack:
         if client.shared_memory:

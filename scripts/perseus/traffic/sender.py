@@ -36,7 +36,7 @@ class Setup:
 @dataclass(frozen=True)
 class Snapshot:
     """The state of a window: all requests with an intended send time so far, and the CPU time of
-    the process."""
+    each client process since the start of the window, in seconds."""
 
     requests: Requests
     cpu_s: tuple[float, ...]
