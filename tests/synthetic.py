@@ -267,7 +267,8 @@ def predicted(record: Plain) -> Plain:
         | NO_SERVER
         | {
             "outcome": "predicted",
-            "reason": "not measured: model B4 predicts its peak within 12%, from 6 measured mixes",
+            "reason": "not measured: prediction model B4 predicts its peak within 12%, from 6"
+            " measured mixes",
             "speeds_rps": {},
             "requests": 0,
             "measured_s": 0.0,

@@ -80,7 +80,7 @@ def test_pictures_are_answered_as_torch_does_over_every_path(exported, pictures,
             assert errors.keys() == {"a", "b"} and max(errors.values()) < 1e-3
         turned = Pictures.read(pictures).files[::-1]
         others = Pictures(turned, asked[0].pictures.preprocessing)
-        with pytest.raises(VerificationError, match="differ from the original network's"):
+        with pytest.raises(VerificationError, match="differ from those of the original model"):
             verify([replace(asked[0], pictures=others)])
 
 

@@ -108,7 +108,7 @@ def test_answers_are_checked_over_the_path_of_the_load(network, tmp_path, protoc
 def test_wrong_answers_stop_a_measurement(network, tmp_path):
     images, outputs = images_and_scores(network[1])
     wrong = write_reference(tmp_path / "wrong.npz", images, np.roll(outputs, 1, axis=0))
-    with pytest.raises(VerificationError, match="differ from the original network's"):
+    with pytest.raises(VerificationError, match="differ from those of the original model"):
         serve_and_verify(
             network, tmp_path, ServedTenant(name="ort", model="model"), reference=wrong
         )

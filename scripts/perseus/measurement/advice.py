@@ -1,4 +1,5 @@
-"""Advise how the client can offer more load, for cells that the client limited."""
+"""Advise how the client can offer more load, for cells in which the client reached its limit
+before the server."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
 
 
 def advice_for(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
-    """Return the ways to let the client offer more load that the study does not use yet."""
+    """Return a text with the settings and resources that let the client offer more load, without
+    those that the study already uses."""
     return "what would help: " + ", ".join(_ways(client, server, client_cores))
 
 

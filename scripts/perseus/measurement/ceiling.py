@@ -51,10 +51,11 @@ SHARES = 0.9 * 0.85 ** np.arange(18)
 """Open-loop rates to try, as shares of the closed-loop throughput, from 90 % down to 5.7 %."""
 ATTEMPTS = 2
 MAX_OTHER_CPU_SHARE = 2 * ON_IDLE_HOST.other_load
-"""Largest share of all cores that other processes may use. In a closed loop, the kernel's network
-work alone may use a tenth of the cores."""
+"""Largest share of the cores of server and client that other processes may use. The work of the
+kernel for the network counts as another process, and may use a tenth of the cores in a closed
+loop."""
 PATIENCE_S = 2.0  # time to wait for responses after a window; the null model has no SLA
-GRACE_S = 0.1  # the null model responds almost at once
+GRACE_S = 0.1  # time to wait for the last counted responses; the null model responds at once
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Shape:
 
     @property
     def sizes(self) -> str:
-        """Return the sizes of the inputs of one example, as text."""
+        """Return the sizes of the inputs of one example as text, for example "3x224x224"."""
         return " + ".join("x".join(map(str, each.dims)) or "1" for each in self.inputs)
 
     @property
@@ -81,7 +82,7 @@ class Shape:
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
     """Return the names of the models by the shape of their requests.
 
-    `checks` are the folders of the models with their export records.
+    `checks` are the export records, each in the folder of its model.
     """
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
@@ -94,7 +95,7 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return the shortest SLA of these models. The shortest SLA bounds the send lag."""
+    """Return the shortest SLA of these models, from which the allowed send lag follows."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -102,7 +103,7 @@ def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
 class Closed:
     """The result of a closed loop with a fixed number of requests in flight.
 
-    `other_cpu_share` is the share of the measurement's cores that other processes used.
+    `other_cpu_share` is the share of the cores of server and client that other processes used.
     """
 
     concurrency: int
@@ -113,8 +114,11 @@ class Closed:
 
 @dataclass(frozen=True)
 class Open:
-    """The result of an open-loop window. The rules for a valid window are the same as in every
-    measurement."""
+    """The result of an open-loop window.
+
+    `valid` means that the window is valid by the rules of every measurement, that the client sent
+    on schedule, and that the server answered at least 99 % of the requests.
+    """
 
     rate_rps: float
     send_lag_p99_ms: float
@@ -237,11 +241,9 @@ class _Bench:
     def run(
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
-        """Run closed loops and open-loop windows, and return their results.
-
-        The third result describes the disturbances by other processes.
-        """
-        name = f"{self._shape.sizes}, {self._shape.request_batch_size} in a request"
+        """Return the results of the closed loops and of the open-loop windows, and a text about
+        disturbances by other processes (`disturbed_loads`)."""
+        name = f"{self._shape.sizes}, {self._shape.request_batch_size} per request"
         with ExitStack() as stack:
             batch = self._shape.batch
             way = route_to(self._server, self._task.client, MODEL, [batch], timeout_s=10.0)
@@ -324,10 +326,10 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 
 
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
-    """Try rates in descending order, and return the windows. The first valid rate is the ceiling.
+    """Search for the highest rate with a valid window, and return all windows, highest rate first.
 
-    The rates are SHARES of `fastest_rps`. The function first brackets the ceiling from above, in
-    steps of double size, and then bisects.
+    The ceiling is the rate of the first valid window. The rates are the SHARES of `fastest_rps`.
+    The function first goes down in steps whose size doubles, and then bisects.
     """
     tried: list[Open] = []
 
@@ -349,8 +351,7 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
 
 
 def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
-    """Return the window as a result that says whether it is valid, on schedule, and nearly fully
-    answered."""
+    """Return the result of a window with this verdict and these statistics."""
     punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(sla.latency_ms)
     valid = seen.verdict is not Verdict.INVALID and punctual and seen.completed_ratio >= 0.99
     return Open(
@@ -363,9 +364,9 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 
 
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Return which loops or rates other processes disturbed, so that the ceiling may be too low.
+    """Return a text about a closed loop or a rate that other processes disturbed at every attempt.
 
-    The text is empty if other processes disturbed nothing.
+    The ceiling may then be too low. The text is empty without such a disturbance.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

@@ -28,15 +28,15 @@ class Inputs:
     """The files that the measurement of a cell reads.
 
     `repository` is None if the server already has all models. `references` contains the reference
-    responses of the deployed models, by tenant. `dedicated_records` contains the records of all
-    cells that measured one of the tenants alone on the same server, none for a dedicated cell.
-    `earlier_records` contains the records of the cells that determine the mix of this cell. `trace`
-    is the file with the arrivals of the study. `files` contains the files that the experiment
-    itself reads, in the order of its run.
+    responses of the deployed models, by tenant. `dedicated_records` contains the records of the
+    cells that measured one of the tenants alone on the same server; it is empty for a dedicated
+    cell. `earlier_records` contains the records of the cells that determine the mix of this cell.
+    `trace` is the file with the arrivals of the study. `files` contains the files that the
+    experiment itself reads, in the order of `task.run.files`.
 
     Three fields are for a mix that Perseus may predict. `copies_records` contains the records of
-    cells with several copies of one model. `copies_dedicated_records` contains the records of one
-    copy alone. `checks` contains the export records of the models.
+    cells with several copies of one model. `copies_dedicated_records` contains the records of
+    cells with one of these copies alone. `checks` contains the export records of the models.
     """
 
     repository: Path | None
@@ -52,7 +52,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files of raw results that a cell writes, in the same order as the constant RAW."""
+    """The files of raw results that a cell writes, in the order of `study.raw_files.RAW`."""
 
     requests: Path
     windows: Path
@@ -89,8 +89,8 @@ class RawResults:
 class CellUnderTest:
     """A cell during its measurement.
 
-    `say` takes progress messages, and `on_progress` takes progress as numbers. `server_log` is the
-    log of the latest server. `attempt` counts from 1.
+    Perseus calls `say` with messages about the progress, and `on_progress` with the progress as
+    numbers. `server_log` is the log of the latest server. `attempt` counts from 1.
     """
 
     task: MeasureTask
@@ -104,12 +104,12 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """Return the random stream of a tenant, by the number of the tenant."""
+        """Return the stream of random numbers of the tenant with this number."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
     def own_stream(self) -> np.random.Generator:
-        """Return the random stream of the cell itself, which no tenant uses."""
+        """Return the stream of random numbers of the cell itself, which no tenant uses."""
         return self.stream(len(self.task.tenants))
 
     def progressed(
@@ -128,9 +128,10 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Findings:
-    """The keys that an experiment adds to record.json, and the window whose power is recorded.
+    """The keys that an experiment adds to record.json, and the window whose electrical power is
+    recorded.
 
-    `watched_window` is the number of this window in windows.parquet, -1 without a window.
+    `watched_window` is the number of this window in windows.parquet, or -1 for no window.
     """
 
     record: Mapping[str, Any]

@@ -23,8 +23,10 @@ from perseus.traffic.route import Route
 
 @contextmanager
 def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
-    """Yield the route of each tenant's requests to the server. The routes exist while the context
-    is open."""
+    """Yield the route of each tenant: the contents of its requests and the server's address.
+
+    The routes exist while the context is open.
+    """
     timeout_s = max(5.0, 20 * longest_sla_s([tenant.settings.sla for tenant in tenants]))
     with ExitStack() as stack:
         yield {tenant.name: stack.enter_context(tenant.load_route(timeout_s)) for tenant in tenants}
@@ -34,7 +36,8 @@ def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
 def under_load(
     cell: CellUnderTest, server: RunningServer, routes: Mapping[str, Route]
 ) -> Iterator[LiveSystem]:
-    """Yield the server with the clients of all tenants, in the order of the tenants.
+    """Start the clients of all tenants, in the order of the tenants, and yield the system that
+    offers their load.
 
     Raises ServerError if the server has died, ClientError if a client does not start.
     """

@@ -17,8 +17,10 @@ from perseus.study.tasks.measure import MeasureTask
 
 @dataclass(frozen=True)
 class Throughput:
-    """The throughput of one tenant in responses per second, with `concurrency` requests of each
-    tenant in flight."""
+    """The throughput of one tenant in responses per second, with a 95 % interval.
+
+    Each tenant has `concurrency` requests in flight.
+    """
 
     concurrency: int
     tenant: str
@@ -34,8 +36,8 @@ def closed_loop(
     concurrency: int,
     tolerance: Tolerance = ON_IDLE_HOST,
 ) -> tuple[Window, list[Throughput]]:
-    """Run a window of `loop_s` seconds; return the window, and each tenant's throughput after
-    settling."""
+    """Run a window of `loop_s` seconds; return the window, and each tenant's throughput after the
+    settling time."""
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
     elapsed_s = loop_s(task.search, task.slas)
     with system.offer_closed([concurrency] * len(task.slas), elapsed_s) as load:

@@ -1,9 +1,9 @@
-"""Find the precision in which a runtime computes, which may differ from the configured precision.
+"""Find the numeric precision in which a runtime computes a model.
 
-If the CPU has instructions for bf16, OpenVINO by default computes an fp32 network in bf16. If the
-CPU has no instructions for bf16, OpenVINO computes a bf16 network in fp32. Perseus's backend reads
-the precision from the compiled network. ONNX Runtime and PyTorch compute in the types of the model
-file.
+This precision may differ from the configured precision. If the CPU has instructions for bf16,
+OpenVINO by default computes an fp32 model in bf16. If the CPU has no instructions for bf16,
+OpenVINO computes a bf16 model in fp32. Perseus's backend for OpenVINO reads the precision from the
+compiled model. ONNX Runtime and PyTorch compute in the types of the model file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def computed_precisions(
 ) -> dict[str, str | None]:
     """Return, by tenant, the precision that the backend reports, or else the configured precision.
 
-    The precision is None if only the server knows it.
+    The precision is None if there is no configured precision, because the server already had the
+    model, and the backend reports none.
     """
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
         told = scraper.read(told_precisions) or {}
@@ -40,7 +41,7 @@ def _of(tenant: MeasuredTenant, model: str, told: Mapping[str, str]) -> str | No
 def warnings(
     tenants: Sequence[MeasuredTenant], computed: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """Return one warning for each tenant whose network is computed in another precision than
+    """Yield one warning for each tenant whose model is computed in another precision than
     configured."""
     for tenant in tenants:
         found = computed.get(tenant.name)

@@ -15,8 +15,10 @@ from perseus.traffic.client import Result
 class CpuTimes:
     """The CPU time per answered request, in milliseconds.
 
-    The time of a client is per request of its tenant. The time of the server is per request of any
-    tenant. The value is None if the time is unknown, or if the server answered no request.
+    `client_cpu_ms` is the CPU time of a tenant's client divided by the number of answered requests
+    of the tenant. `server_cpu_ms` is the CPU time of the server divided by the number of answered
+    requests of all tenants. A value is None if the CPU time is unknown, or if no request was
+    answered.
     """
 
     client_cpu_ms: float | None

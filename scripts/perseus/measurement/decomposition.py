@@ -28,13 +28,16 @@ class Decomposition:
 def decompose(
     before: ServerTimes | None, after: ServerTimes | None, requests: Requests
 ) -> Decomposition:
-    """Return the parts of the mean latency in milliseconds between two readings; NaN if unknown.
+    """Return the parts of the mean latency in milliseconds; NaN if unknown.
+
+    `before` and `after` are the readings of Triton's counters at the start and at the end of the
+    window.
 
     The parts of the latency are unknown if the server offers no statistics, or if the server
     answered no request. The parts are also unknown if the server executed a request whose response
     the client did not get, because the request timed out or was cancelled at the end of the window.
     Finally, the parts are unknown if the server loaded the model again between the readings, or if
-    the counters exceed the mean latency.
+    the times of the counters add up to more than the mean latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

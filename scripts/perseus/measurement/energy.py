@@ -1,5 +1,5 @@
-"""Compute the power of a server's GPUs and of its host during a window, from the monitor's
-samples."""
+"""Compute the electrical power of a server's GPUs and of its host during a window, from the
+samples of the monitor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Windows = Sequence[Mapping[str, Any]]
 
 
 def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Return the mean power of all GPUs of a server during the counted part of a window, in watts.
+    """Return the mean power of all GPUs of a server together, in watts, in a window after its
+    settling time.
 
     `monitor` is a monitor.parquet, `windows` contains rows of windows.parquet, and `window` is the
     number of the window, or -1. The result is None without this window, without a GPU, or without a
@@ -35,7 +36,8 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Return the mean power of the host's processors and memory in a window, in watts.
+    """Return the mean power of the host's processors and memory, in watts, in a window after its
+    settling time.
 
     The result is None if the host does not report the power.
     """
@@ -47,7 +49,8 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def _ends_ns(windows: Windows, window: int) -> Floats | None:
-    """Return the start and the end of the counted part of a window."""
+    """Return the end of the settling time and the end of the window, in ns; None if the window has
+    no time in between."""
     row = next((row for row in windows if row["window"] == window), None)
     if row is None or not row["elapsed_s"] > row["settle_s"]:
         return None
@@ -55,20 +58,23 @@ def _ends_ns(windows: Windows, window: int) -> Floats | None:
 
 
 def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
-    """Return the energy of one GPU since the previous sample, from its energy counter or else from
-    its power."""
+    """Return the times of the samples in ns, and the energy of one GPU since the previous sample in
+    joules.
+
+    The energy comes from the energy counter of the GPU, or else from its power.
+    """
     times_ns, joules = _series(samples, "gpu_energy_joules")
     if len(times_ns):
         return times_ns, joules
     times_ns, watts = _series(samples, "gpu_power_watts")
     steps_s = np.diff(times_ns, prepend=times_ns[:1]) / 1e9
-    # The first step has no length, so its wrong mean power does not matter.
+    # For the first sample, np.roll yields a wrong power, but the time before this sample is 0.
     return times_ns, steps_s * (watts + np.roll(watts, 1)) / 2
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Return the mean power between two times; None if no samples exist before and after the
-    times."""
+    """Return the mean power between two times in watts; None unless samples exist before the first
+    time and after the second time."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None

@@ -49,8 +49,8 @@ def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
     """Return the batch sizes, in images, that the server can form from requests of `request` images
     each, ascending.
 
-    If there are more than MAX_SIZES batch sizes, the function returns an even selection with the
-    smallest and the largest.
+    If there are more than MAX_SIZES batch sizes, the function returns MAX_SIZES evenly spaced
+    sizes, among them the smallest and the largest.
     """
     sizes = range(request, largest + 1, request) if batching else [request]
     picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MAX_SIZES)).round().astype(int)

@@ -16,11 +16,11 @@ this time probably stays idle for a window."""
 
 
 class HostPatience:
-    """Waits for an idle host, for a limited total time. `say` takes a message about the other
-    processes.
+    """Waits for an idle host, for at most PATIENCE_S in total.
 
-    `root` is the common ancestor of the processes of the measurement. `on_gpus` measures the work
-    of other processes on the server's GPUs, None without GPUs.
+    `say` takes a message about the other processes. The process `root` and its descendants do not
+    count as other processes. If `root` is None, the server runs on another host, whose load is
+    unknown. `on_gpus` measures the work of other processes on the server's GPUs, None without GPUs.
     """
 
     def __init__(
@@ -34,9 +34,9 @@ class HostPatience:
         self._left_s = PATIENCE_S
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Return whether other processes use at most this share of the cores and GPUs.
+        """Return whether other processes use at most the share `other_load` of the cores and GPUs.
 
-        The function waits until the load of other processes is small enough, or the time is over.
+        The function waits until this is so, or until the total time is over.
         """
         is_announced = False
         while self._left_s > 0:

@@ -1,8 +1,8 @@
-"""Measure the throughput of a network without a server: a loop calls a Python backend instead of
-Triton.
+"""Measure the inference times of a model without a server: a loop takes the place of Triton, and
+calls the Python backend.
 
 `python -m perseus.measurement.in_process` loads the code of the backend, computes exactly as on a
-server, and prints the inference times.
+server, and prints the inference times in ms.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ SCRIPTS: Final = Path(__file__).parents[2]
 BACKENDS: Final = SCRIPTS / "backends"
 STUB: Final = "triton_python_backend_utils"
 LOADS_S: Final = 300.0
-"""Longest time in seconds in which a network must load and respond for the first time."""
+"""Longest time in seconds to load a model and compute its first inference."""
 
 MIN_INFERENCES: Final = 3
 
 
 class InProcessError(RuntimeError):
-    """The network did not run without a server. The message states the reason."""
+    """The attempt to run a model without a server failed. The message states the reason."""
 
 
 def has_backend(task: MeasureTask) -> bool:
-    """Return whether the networks of the cell run in a Python backend of Perseus, on a CPU of this
+    """Return whether the models of the cell run in a Python backend of Perseus, on a CPU of this
     host."""
     server = task.server
     is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
@@ -54,8 +54,7 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Return inference times in ms for requests of the first tenant; shape (n,), with n of at least
-    3.
+    """Return the time of each inference of a request of the first tenant in ms; shape (n,), n >= 3.
 
     The function runs inferences on these cores for `seconds`. Raises InProcessError.
     """
@@ -68,7 +67,7 @@ def in_process_ms(
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
         raise InProcessError(
-            f"{tenant.name} does not respond without a server within minutes"
+            f"{tenant.name}, run without a server, does not respond within minutes"
         ) from None
     finally:
         kill_group(process)
@@ -76,7 +75,7 @@ def in_process_ms(
         "the process printed no message"
     ]
     if process.returncode != 0:
-        raise InProcessError(f"{tenant.name} does not run without a server: {lines[-1]}")
+        raise InProcessError(f"{tenant.name} failed when run without a server: {lines[-1]}")
     return np.array(json.loads(lines[-1]))
 
 
@@ -159,8 +158,8 @@ def _spec(of: pb.ModelInput) -> TensorSpec:
 
 
 def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
-    """Return the inference times of random examples in milliseconds, without the first
-    inference."""
+    """Run inferences of `batch` random examples for `seconds`; return the time of each inference in
+    ms, without the first inference."""
     config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
     backend = _backend(runtime)
     backend.initialize(

@@ -22,7 +22,8 @@ ALIVE_S = 0.5  # time between two checks whether the server is alive
 
 
 class LiveLoad:
-    """A window that began at `start_ns`. `longest_sla_s` is the longest SLA of all tenants."""
+    """A window that begins at `start_ns` on the monotonic clock. `longest_sla_s` is the longest SLA
+    of all tenants."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class LiveLoad:
         self._life = ServerLife(server, clients, longest_sla_s)
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until a time in the window, and return the observation.
+        """Wait until `elapsed_s` after the start of the window, and return the observation so far.
 
         Raises ServerError as soon as the server has ended or no longer responds.
         """

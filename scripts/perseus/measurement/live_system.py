@@ -28,14 +28,14 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""Least time in seconds in which the server must work off its queue after a window. For a longer
-window, this time is the length of the window, which is enough after twice the load that the server
-can carry."""
+"""Time in seconds within which the server must work off its queue after a window. After a window
+that is longer than this, the limit is the length of the window. This limit is enough for a server
+that got twice the load that it can carry."""
 
 
 @dataclass(frozen=True)
 class EndedWindow:
-    """The readings of a window besides its requests. `number` is the number of the window in
+    """The results of an ended window, without its requests. `number` is the number of the window in
     requests.parquet."""
 
     number: int
@@ -47,11 +47,10 @@ class EndedWindow:
 def failures(status: NDArray[np.uint8]) -> int:
     """Return the number of failed requests if the server is broken; otherwise 0.
 
-    `status` has shape (n,). A server is broken if more than half of the requests fail. An
-    overloaded server with a full queue refuses most requests, but answers some requests. Requests
-    that an overloaded server refuses count as late, not as failed. An overloaded Triton may answer
-    no request for seconds, and refuses all but the first requests in this time. A server that
-    answers no request at all is broken. The function does not detect whether the server has ended.
+    `status` has shape (n,). A server is broken if more than half of the requests fail. A request
+    fails if its response is an error. A refused request fails only if the server answers no request
+    at all: an overloaded server with a full queue refuses most requests, but answers some, and its
+    refusals count as late. The function does not detect whether the server has ended.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
@@ -63,9 +62,9 @@ def failures(status: NDArray[np.uint8]) -> int:
 class LiveSystem:
     """Offers windows of load to a running server, and stores every request.
 
-    `longest_sla_s` is also the time to wait for responses at the end of a window. `on_gpus`
-    measures the load of other processes on the server's GPUs, None without GPUs. `say` takes a
-    message about the processes for whose end the system waits.
+    `longest_sla_s` is the longest SLA of the tenants, and the time to wait for responses at the end
+    of a window. `on_gpus` measures the load of other processes on the server's GPUs, None without
+    GPUs. `say` takes a message that names the other processes if the system waits for their end.
     """
 
     def __init__(
@@ -119,8 +118,11 @@ class LiveSystem:
     def offer_closed(
         self, in_flight: Sequence[int], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """Offer a window with this number of requests of each tenant in flight, and raise the same
-        errors as `offer`."""
+        """Offer a window in which each tenant has a fixed number of requests in flight, and raise
+        the same errors as `offer`.
+
+        `in_flight` contains this number for each tenant.
+        """
 
         def start(start_ns: int) -> None:
             for client, concurrency in zip(self._clients, in_flight, strict=True):
@@ -129,8 +131,11 @@ class LiveSystem:
         return self._window(start)
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Wait until other processes use at most this share of the host; PATIENCE_S limits all
-        calls together."""
+        """Return whether other processes use at most the share `other_load` of the server's cores
+        and GPUs.
+
+        The function waits until this is so, for at most PATIENCE_S in total over all calls.
+        """
         return self._patience.wait_until_idle(other_load)
 
     @contextmanager

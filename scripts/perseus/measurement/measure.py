@@ -65,11 +65,12 @@ ATTEMPTS: Final = 2
 """Largest number of attempts at a cell. Each attempt uses a fresh server."""
 
 STARTS_MINUTES: Final = 30
-"""Minutes for all work except load: pulling an image, starting servers, and checking responses."""
+"""Longest time in minutes for all work except load: to pull an image, start servers, and check
+responses."""
 
 MIN_MINUTES: Final = 240
-"""Least time in minutes that a job asks for. The estimated time holds for usual rates, and a search
-of a slow model may take longer."""
+"""Least time in minutes that a job asks a batch scheduler for. The estimated time holds for usual
+rates, and a search of a slow model may take longer."""
 
 
 def most_minutes(task: MeasureTask) -> int:
@@ -88,12 +89,13 @@ def measure(
 ) -> None:
     """Measure a cell, and write its raw results. `say` and `on_progress` take the progress.
 
-    After a temporary failure, the function measures the cell once more. An SLA that no load keeps,
-    a client at its limit, and a server that dies under load are results, and the record contains
-    the outcome. The failure to serve a setting of a grid, or several tenants together, is also a
-    result. Raises one of FAILURES otherwise: ServerError if the server fails to start twice,
-    VerificationError if the server sends wrong responses, ClientError if a client dies twice,
-    GpuError for a GPU that this machine does not have.
+    After a temporary failure, the function measures the cell once more. An SLA that the server
+    misses at every load, a client at its limit, and a server that dies under load are results, and
+    the record contains the outcome. The failure to serve a setting of a grid, or several tenants
+    together, is also a result. After all other failures, the function raises one of FAILURES:
+    ServerError if the server fails to start twice, VerificationError if the server sends wrong
+    responses, ClientError if a client dies twice, GpuError for a GPU that this machine does not
+    have.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -155,7 +157,8 @@ def measure(
 
 
 def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
-    """Return a description of the recorded arrivals that the cell replays, by file and rows."""
+    """Return a description of each recording of arrivals that the cell replays, by its file and
+    selected rows."""
     files = dict(zip(task.run.files, inputs.files, strict=True))
     named = [(source, files[source.file]) for source in task.run.traces]
     if task.trace and inputs.trace:
@@ -173,8 +176,8 @@ class Tried:
 
 
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
-    """Measure a cell, and measure it again after a temporary failure; the last attempt usually
-    counts.
+    """Measure a cell, and measure the cell again after a temporary failure. Usually, the last
+    attempt counts.
 
     An earlier attempt counts in two cases: the last attempt got no server, or the last attempt
     failed without an estimate and the earlier attempt has an estimate. If no attempt counts, the
@@ -216,9 +219,9 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
     """Return whether an error of the server is a result, instead of a mistake in the configuration.
 
-    For a setting of a grid or a survey, the error is a result. For several tenants, the error is a
-    result if the cell has their dedicated peaks: for example, the memory may be too small for all
-    models together.
+    For a setting of a grid or a model of a catalogue, the error is a result. For several tenants,
+    the error is a result if each tenant was already served alone: for example, the memory may be
+    too small for all models together.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)

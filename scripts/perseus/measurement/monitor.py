@@ -33,8 +33,8 @@ class MonitorFile:
     """The file monitor.parquet, to which several monitors write one after another; a context
     manager.
 
-    The file gets its final name at the end of the context, even after an exception. Until then, its
-    name is `host.files.partial_path`.
+    The file gets its final name at the end of the context, even after an exception. Until then, the
+    file has the name that `host.files.partial_path` returns.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +81,8 @@ class Monitor:
 
     Raises:
         GpuError: a GPU is missing (raised by the constructor).
-        Exception: an error ended the thread, and the body raised no error (raised at the end).
+        Exception: an error ended the thread, but the body of the context raised no error (raised at
+            the end of the context).
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Monitor:
     def _run(self) -> None:
         rows: list[Row] = []
         try:
-            self._sampler.sample()  # the first sample only sets the start of the increases
+            self._sampler.sample()  # increases count from this first sample
             due_s = time.monotonic() + self._period_s
             while not self._leaving.wait(max(0.0, due_s - time.monotonic())):
                 rows += self._sampler.sample()

@@ -8,33 +8,36 @@ from perseus.host import gpu, powercap
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
 
 METRICS = {
-    "server_cpu_cores": "CPU cores used by the server and its stubs since the previous sample",
+    "server_cpu_cores": "CPU cores that the server and its Python backends used since the previous"
+    " sample",
     "server_rss_bytes": (
-        "bytes; sum of the resident sets of the server's processes: pages that they share"
-        " (libraries, shared-memory regions) count once for each process"
+        "bytes; sum of the resident memory of the server's processes: pages that several processes"
+        " share (libraries, shared-memory regions) count once for each process"
     ),
     "server_open_files": "file descriptors that the server's processes have open; no value if the"
     " processes belong to another user",
     "client_cpu_cores": (
-        "CPU cores used by the measuring process and its children, except the server's processes,"
+        "CPU cores that the measuring process and its children, except the server's processes, used"
         " since the previous sample"
     ),
-    "server_cores_busy": "mean busy share (0..1) of the server's cores, of all processes",
-    "client_cores_busy": "mean busy share (0..1) of the client's cores, of all processes",
+    "server_cores_busy": "mean share (0..1) of the time since the previous sample in which the"
+    " server's cores were busy with any process",
+    "client_cores_busy": "mean share (0..1) of the time since the previous sample in which the"
+    " client's cores were busy with any process",
     "host_memory_used_bytes": "bytes of memory in use on the host",
     "network_received_bytes": "received bytes since the previous sample, on the loopback "
     "interface if the server is on this host, else on all other interfaces",
     "network_sent_bytes": "sent bytes since the previous sample, on the same interfaces as "
     "network_received_bytes",
     "scrape_failures": "failed scrapes of Triton's metrics since the previous sample (0 or 1)",
-    "nv_inference_*": "Triton's counters per model (the tenant): increase since the previous "
-    "successful scrape, summed over versions, devices and reasons; *_us in microseconds. Gauges "
-    "among them (nv_inference_pending_request_count): the value itself",
+    "nv_inference_*": "Triton's metrics per model (column tenant). Counters: increase since the "
+    "previous successful scrape, summed over versions, devices and reasons of failure; *_us in "
+    "microseconds. Gauges (nv_inference_pending_request_count): the value itself",
     "nv_cpu_*": "Triton's gauges of its host: utilization 0..1, memory in bytes",
     **powercap.METRICS,
     **gpu.METRICS,
-    "nv_gpu_*": "Triton's gauges of its GPUs, summed over them: utilization 0..1 each, memory in "
-    "bytes, power in watts",
+    "nv_gpu_*": "Triton's gauges of its GPUs, summed over all GPUs: utilization (0..1 per GPU), "
+    "memory in bytes, power in watts",
 }
 """Every metric with its unit and meaning; `*` stands for the rest of the name of a Triton
 metric."""
@@ -47,7 +50,7 @@ MONITOR_SCHEMA = pa.schema(
         column("metric", _NAME, "", "name of the metric", nullable=False),
         column("tenant", TEXT, "", "Triton model; null for metrics of the host"),
         pa.field("value", REAL, nullable=False, metadata={"unit": "per metric", **METRICS}),
-        column("gpu", pa.int32(), "", "number of the GPU; null for all other metrics"),
+        column("gpu", pa.int32(), "", "number of the GPU; null for metrics that are not of a GPU"),
     ]
 )
 """Schema of monitor.parquet. The metadata of the fields contains the units."""

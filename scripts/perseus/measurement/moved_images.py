@@ -19,7 +19,7 @@ from perseus.study.server import Server
 
 
 class ImageRecord(BaseModel):
-    """The keys of record.json that this module reads."""
+    """The keys that this module reads from record.json."""
 
     image_id: str | None = None
 
@@ -28,8 +28,8 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     """Return the records of cells that were measured with another image than the server's current
     image.
 
-    The result is empty if no container engine knows the image. apptainer reports no image ids. An
-    image that is a file is an input of its cells, so Snakemake checks the file.
+    The result is empty if no container engine knows the image, and for apptainer, which reports no
+    image ids. An image that is a file is an input of its cells, so Snakemake checks the file.
     """
     told = {path: image for path in records if (image := _measured_with(Path(path)))}
     engine = shutil.which(server.launcher)

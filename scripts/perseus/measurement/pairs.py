@@ -1,4 +1,5 @@
-"""Order windows of single tenants and of pairs so that compared windows follow each other."""
+"""Order windows of single tenants and of pairs of tenants, so that windows to compare follow each
+other directly."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
     """Return the windows of one round of all pairs, in random order: (a,), (a,), (a, b), (b,),
     (b,), (b, c), (c,), …
 
-    The round contains one window of each pair, between windows of its two tenants alone. Each
-    tenant has one place with two consecutive windows alone. For n tenants, there are n² + n // 2
-    windows.
+    The round contains one window of each pair, directly between a window of the first tenant alone
+    and a window of the second tenant alone. Where a tenant occurs for the first time, it has two
+    consecutive windows alone. For n tenants, there are n² + n // 2 windows.
     """
     order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
     for path in paths(tenants):
@@ -29,7 +30,8 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths through all places in which every two places are neighbours exactly once.
+    """Return paths through the places 0 to `places` - 1, so that every two places are neighbours
+    exactly once, in one of the paths.
 
     The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
     of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For

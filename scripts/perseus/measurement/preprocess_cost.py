@@ -15,7 +15,7 @@ REQUESTS = 40
 
 
 def client_preprocess_ms(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """Return the median CPU time in ms to convert images into the tensors of a request, by tenant.
+    """Return, by tenant, the median CPU time in ms to convert the images of a request into tensors.
 
     The result contains only tenants with encoded images.
     """

@@ -28,7 +28,7 @@ REQUESTS_SCHEMA = pa.schema(
 
 _BOUND = "one-sided bound of exceedance at the confidence of the verdict"
 _METHOD = "(docs/explanation/verdict.md)"
-_TRITON = "for the answered requests, by Triton's counters"
+_TRITON = "of an answered request, from Triton's counters"
 
 WINDOWS_SCHEMA = pa.schema(
     [
@@ -37,28 +37,29 @@ WINDOWS_SCHEMA = pa.schema(
         column("window", pa.int32(), "", "number of the window in the cell, counted from 0"),
         column("phase", TEXT, "",
             "purpose of the window. In a search: warm_up, bracket, bisect, near_limit, certify,"
-            " probe, alone; in closed loops: concurrency, aa; for pairs: slowdown; in replays:"
-            " warm_up, shared, alone; at fixed rates: soak"),
+            " probe, alone; in closed loops: concurrency, aa; for pairs: warm_up, slowdown; in"
+            " replays: warm_up, shared, alone; in a soak test: soak; in a catalogue: full"
+            " (saturated server), within (load within an SLA)"),
         column("scale", REAL, "",
-            "load factor s of the load line r(s) = base + s x direction; in a closed loop,"
-            " requests in flight of each tenant"),
+            "load factor: position s on the load line r(s) = base + s x direction of all rates; in"
+            " a closed loop, requests in flight of each tenant; in phase within, requests/s"),
         column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
         column("settle_s", REAL, "s", "settling time at the start, in which requests do not count"),
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
-        column("window_verdict", TEXT, "", "verdict on the window: the worst of its tenants"),
+        column("window_verdict", TEXT, "", "verdict on the window: the worst verdict on a tenant"),
         column("tenant", TEXT, "", "name of the tenant"),
         column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop,"
                " its throughput"),
-        column("requests", WHOLE, "requests", "requests that count, without those that the"
+        column("requests", WHOLE, "requests", "counted requests, without requests that the"
                                               " client dropped"),
-        column("effective_requests", REAL, "requests", "number of independent requests with the"
-                                                       " same evidence "
+        column("effective_requests", REAL, "requests", "number of independent requests that"
+               " are as strong evidence as the counted requests, whose latencies are correlated "
                + _METHOD),
         column("batches", WHOLE, "batches",
-            "number of batches of the batch-means interval of the exceedance "
+            "number of batches from which the interval of the exceedance follows (batch means) "
                + _METHOD),
         column("errors", WHOLE, "requests",
-            "failed requests: sum of timeouts, refused, failed and unsent"),
+            "requests without a valid response: sum of timeouts, refused, failed and unsent"),
         column("timeouts", WHOLE, "requests", "requests without a response in time"),
         column("refused", WHOLE, "requests", "requests that the server refused"),
         column("failed", WHOLE, "requests", "requests with another error as response"),
@@ -68,7 +69,7 @@ WINDOWS_SCHEMA = pa.schema(
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of p95_ms"),
         column("p95_high_ms", REAL, "ms", "upper end of the 95 % interval of p95_ms; infinite if"
-                                          " too few requests bound it"),
+                                          " there are too few requests"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("sla_percentile_ms", REAL, "ms", "latency at the percentile of the SLA"),
         column("sla_ms", REAL, "ms", "latency that the SLA allows at its percentile"),
@@ -82,23 +83,26 @@ WINDOWS_SCHEMA = pa.schema(
         column("backlog_growth_rps", REAL, "requests/s",
             "growth of the number of requests in flight " + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send time"),
-        column("client_cpu", REAL, "cores", "CPU time of the client divided by the wall time"),
+        column("client_cpu", REAL, "cores", "CPU time of the tenant's busiest client process"
+               " divided by the wall time, or, if larger, CPU time of all clients per client core"
+               " divided by the wall time"),
         column("other_cpu_share", REAL, "0..1", "share of the server's cores that other processes"
                " used; null if the server's processes are not visible, for example on another"
                " host"),
         column("other_process", TEXT, "", "the other process that used the server's cores most;"
                " empty if no visible process used more than 10 % of a core"),
         column("other_gpu_share", REAL, "0..1", "share of the time in which a GPU of the server"
-               " worked for other processes, the highest of its GPUs; null without GPUs, or if"
-               " NVML does not report it"),
-        column("slowed", REAL, "times", "largest temporary slowdown of the busy server, as a"
-               " factor, in windows near the limit; 1 if none is significant"),
+               " worked for other processes; with several GPUs, the largest share; null without"
+               " GPUs, or if NVML does not report it"),
+        column("slowed", REAL, "times", "largest temporary slowdown of the busy server relative to"
+               " its usual speed, as a factor; only in windows near the limit; 1 without a"
+               " significant slowdown"),
         column("verdict", TEXT, "", "verdict on the tenant: pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "reason of the verdict"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),
-        column("compute_input_ms", REAL, "ms", "mean time to prepare inputs " + _TRITON),
-        column("compute_ms", REAL, "ms", "mean time to compute the network " + _TRITON),
-        column("compute_output_ms", REAL, "ms", "mean time to prepare outputs " + _TRITON),
+        column("compute_input_ms", REAL, "ms", "mean time to prepare the inputs " + _TRITON),
+        column("compute_ms", REAL, "ms", "mean time to compute the model " + _TRITON),
+        column("compute_output_ms", REAL, "ms", "mean time to prepare the outputs " + _TRITON),
         column("client_ms", REAL, "ms", "mean latency minus queue_ms, compute_input_ms,"
                                         " compute_ms and compute_output_ms: transport and client"),
         column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per answered"
@@ -117,8 +121,8 @@ def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class RequestsWriter:
-    """Writes one row group per window, so that one window bounds the used memory; a context
-    manager."""
+    """Writes one row group per window, so that only the requests of one window use memory; a
+    context manager."""
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)

@@ -1,4 +1,4 @@
-"""Find the reference responses that a cell needs in the model repository."""
+"""Find the files with reference responses for a cell in its model repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from perseus.study.triton_models import answers_file, files_of
 
 
 def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
-    """Return the files with the responses of torch, by tenant, for models that the study deploys.
+    """Return, by tenant, the file with the reference responses of the model, if the study deploys
+    the model.
 
     Raises ServerError if a file is missing. The workflow checks only whether the folder exists, and
     would not make the file again.

@@ -25,8 +25,8 @@ from perseus.measurement.triton_metrics import Key, Scraper, counter_increases
 from perseus.serving.running_server import RunningServer
 
 SHORTEST_RATE_S = 0.25
-"""Least time between two readings for a rate, in seconds. The host counts CPU time in ticks of 10
-ms, so a rate over a shorter time is mostly rounding error."""
+"""Shortest time in seconds over which the sampler computes a rate. The host counts CPU time in
+ticks of 10 ms, so a rate over a shorter time is mostly rounding error."""
 
 
 class Row(NamedTuple):

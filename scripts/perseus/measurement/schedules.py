@@ -18,24 +18,24 @@ from perseus.traffic.renewal import GammaGaps
 from perseus.traffic.replayed import Replayed
 
 NEAR: Final = 0.05
-"""Largest relative difference between the mean rate of a draw and the configured rate."""
+"""Largest relative difference between the mean rate of drawn send times and the configured rate."""
 
 MAX_DRAWS: Final = 200
-"""Largest number of draws of send times. If no draw is close enough to the configured rate, the
-closest draw counts."""
+"""Largest number of attempts to draw send times. If the mean rate of no attempt is close enough to
+the configured rate, the closest attempt counts."""
 
 
 class ArrivalTimes(Protocol):
     """An arrival process."""
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
-        """Return ascending send times in [0, duration_s) at a mean rate."""
+        """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The send times of a tenant in seconds since the start of a window, ascending, and its mean
-    rate."""
+    """The configured mean rate of a tenant, and its ascending send times in seconds since the start
+    of a window."""
 
     rate_rps: float
     times_s: Floats
@@ -74,7 +74,7 @@ def _schedule(
 def near_its_mean_s(
     process: ArrivalTimes, rate_rps: float, duration_s: float, rng: np.random.Generator
 ) -> Floats:
-    """Return send times whose number is close to the number that the mean rate gives.
+    """Return send times whose number is close to `rate_rps` x `duration_s`.
 
     A window contains few bursts, so most random draws contain many more or many fewer arrivals.
     """

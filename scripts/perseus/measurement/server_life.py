@@ -11,9 +11,9 @@ from perseus.serving.running_server import RunningServer
 from perseus.traffic.client import Client, ClientError
 
 SILENT_S = 5.0  # after this time without a response, the server counts as stopped or hanging
-SILENT_SLAS = 10  # multiple of the longest SLA that the time without a response must reach, too
-UNHEARD_S = 3.0  # additional time without statistics: one or two readings may fail under load
-DYING_S = 1.0  # time between the closing of a server's connections and the end of its process
+SILENT_SLAS = 10  # the time without a response must also exceed this multiple of the longest SLA
+UNHEARD_S = 3.0  # more time without statistics than without a response, as readings may fail
+DYING_S = 1.0  # longest time from the end of a server's connections to the end of its process
 
 
 class ServerLife:
@@ -59,10 +59,10 @@ class ServerLife:
 
 @contextmanager
 def naming_death(server: RunningServer) -> Iterator[None]:
-    """Convert any error that the end of the server causes into a ServerError that names this cause.
+    """Convert an error that the end of the server causes into a ServerError that names this cause.
 
-    The first closed connection may be the connection of a request, of the statistics, or of a
-    client that starts.
+    The error may come from a request, from a reading of the statistics, or from a client that
+    connects.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """Start the server of a cell, check its responses, monitor the server, and offer load.
 
-An experiment that measures load uses `server_under_test`. An experiment that measures the start of
-servers uses `started` for each server, and other functions as needed.
+An experiment that offers load uses `server_under_test`. An experiment that measures the start of
+servers uses `started` for each server.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
 class ServerUnderTest:
     """A monitored server whose responses were checked.
 
-    `unloaded_ms` contains latencies of single requests of each tenant, and `unloaded_p50_ms` their
-    medians. `record` is the part of record.json that describes the server.
+    `unloaded_ms` contains, by tenant, latencies of single requests without other load, and
+    `unloaded_p50_ms` contains the median of each tenant. `record` is the part of record.json that
+    describes the server.
     """
 
     cell: CellUnderTest
@@ -94,7 +95,7 @@ class ServerUnderTest:
     record: Mapping[str, Any]
 
     def under_load(self) -> AbstractContextManager[LiveSystem]:
-        """Yield the server with the clients of all tenants."""
+        """Start the clients of all tenants, and yield the system that offers their load."""
         return under_load(self.cell, self.server, self.routes)
 
 

@@ -1,4 +1,5 @@
-"""Describe a tenant on a running server: its examples, and the routes of its requests."""
+"""Describe a tenant on a running server: the examples that its requests contain, and the routes of
+its requests."""
 
 from __future__ import annotations
 
@@ -27,12 +28,16 @@ from perseus.traffic.route import INPUT, OUTPUT, Batch, Route, request_images, r
 from perseus.traffic.transport import Transport
 
 OpenRoute = Callable[[str, Sequence[Batch], float, Sequence[str]], AbstractContextManager[Route]]
-"""Function that opens the route of a model's requests, with these inputs, timeout and outputs."""
+"""Function that opens the route of a model's requests.
+
+Its arguments are the name of the model, the inputs of each request, the timeout in seconds, and the
+names of the outputs.
+"""
 
 ANSWER_S = 120.0
 SHIFTS, UNSEEN_MIB = 10, 32
-"""Number of shifts of the examples that give unseen requests, and the memory limit of the unseen
-requests in MiB."""
+"""Largest number of shifts that turn the examples into unseen requests, and largest memory of all
+unseen requests in MiB."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class TenantUnderTest:
     """A tenant, and the settings of its model on the server.
 
     `examples` contains the inputs of the model by name, shape (n, ...) for n examples. Images have
-    shape (n, 3, height, width). `reference` contains the responses of the exported model, None for
-    a model that the study does not export. If `has_batches` is false, a request contains one
+    shape (n, 3, height, width). `reference` contains the correct responses to the examples, None
+    for a model that the study does not deploy. If `has_batches` is false, a request contains one
     example. `served` describes a model that the server already had. With preprocessing, `pictures`
     contains the encoded images.
     """
@@ -69,13 +74,16 @@ class TenantUnderTest:
 
     @property
     def load_images(self) -> list[list[int]]:
-        """Return the numbers of the examples in each request. The load sends the requests in
-        turn."""
+        """Return, for each request of the load, the numbers of its examples. The client sends these
+        requests in turn."""
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
-        """Return the inputs of requests with these examples. Images are tensors or encoded
-        files."""
+        """Return the inputs of requests. `parts` contains, for each request, the numbers of its
+        examples.
+
+        Images are tensors, or encoded files if the server preprocesses images.
+        """
         if self.pictures is not None and self.settings.preprocessing == "server":
             files = self.pictures.files
             return [{INPUT: as_batch([files[i] for i in part])} for part in parts]
@@ -100,13 +108,13 @@ class TenantUnderTest:
         return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
-        """Return the route of the requests of the load."""
+        """Open the route of the requests of the load. A request times out after `timeout_s`."""
         return self._route(self.load_images, timeout_s)
 
     @contextmanager
     def transport(self, parts: Sequence[Sequence[int]]) -> Iterator[Transport]:
-        """Open a connection for single requests with these examples. `infer` waits up to `ANSWER_S`
-        seconds.
+        """Open a connection for single requests. `parts` contains, for each request, the numbers of
+        its examples.
 
         Raises RequestFailedError and RouteError.
         """
@@ -134,7 +142,7 @@ class TenantUnderTest:
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
-        """Return the route of requests with these inputs, with a timeout of ANSWER_S seconds."""
+        """Open the route of requests with these inputs and a timeout of ANSWER_S seconds."""
         return self.open_route(self.model, batches, ANSWER_S, self.outputs)
 
     def _route(
@@ -144,7 +152,7 @@ class TenantUnderTest:
 
 
 def _shifted(values: Tensor, places: int) -> Tensor:
-    """Return the values of each example, shifted by this number of places."""
+    """Return the values of each example, shifted cyclically by this number of places."""
     return np.roll(values.reshape(len(values), -1), places, axis=1).reshape(values.shape)
 
 

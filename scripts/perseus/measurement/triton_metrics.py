@@ -25,7 +25,7 @@ Key = tuple[str, str | None]
 
 @dataclass(frozen=True)
 class Scrape:
-    """The values of one reading of Triton's metrics that the monitor records."""
+    """One reading of the metrics of Triton that the monitor records."""
 
     counters: Mapping[Key, float]
     gauges: Mapping[Key, float]
@@ -56,7 +56,8 @@ def parse_metrics(text: str) -> Scrape:
 
 
 def told_precisions(text: str) -> dict[str, str]:
-    """Return the computed precision of each model in terms of the configuration, for example fp32.
+    """Return the precision in which each model is computed, as in the configuration (for example
+    fp32).
 
     The result contains only models whose backend has a metric for the precision. Raises ValueError
     if the text is not in Prometheus's text format.

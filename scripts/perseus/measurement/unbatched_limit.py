@@ -1,4 +1,5 @@
-"""Compute the highest throughput of a model without batching, and warn about higher throughputs.
+"""Compute the highest possible throughput of a model without batching, and warn about higher
+throughputs.
 
 If the throughput exceeds this limit, the model did not compute the responses one after another. A
 cache in the server, in the model, or in front of both may have sent a part of the responses. The
@@ -32,7 +33,8 @@ MAX_HOST_GAIN: Final = 1.8
 """Largest ratio of the throughput to the limit that a faster host may explain, if repeated requests
 are no faster than unseen requests. A busy server is up to 1.2 times as fast as an idle server,
 whose processor sleeps. A host is up to 1.5 times as fast as a minute before; in default studies on
-a virtual machine, the median window of a phase reached 1.3. A cache causes a much larger ratio."""
+a virtual machine, the throughput in the median window of a phase reached 1.3 times the limit. A
+cache causes a much larger ratio."""
 
 MIN_REQUESTS: Final = 20
 """Least number of requests of a window. With fewer requests, the first and the last request distort
@@ -58,9 +60,9 @@ def unseen_requests(
 
     The limit is the number of instances divided by the service time. The service time is the
     smaller of two values: the shortest latency minus the round trip of a health request, and the
-    mean time of the requests in the model by the server's statistics. The limit is unknown if the
-    server forms batches, does not report its instances, or does not answer unseen inputs. Raises
-    ServerError.
+    mean time that a request occupies the model, from the server's statistics. The limit is unknown
+    if the server forms batches, does not report its instances, or does not answer unseen inputs.
+    Raises ServerError.
     """
     unseen = tenant.unseen_batches()
     if not unseen:
@@ -97,9 +99,9 @@ def _instances(server: RunningServer, model: str) -> int | None:
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one warning for each tenant whose throughput exceeds the limit of its model.
 
-    The median window of each phase counts. If the host is faster for a second, only one window is
-    fast. A cache makes all windows fast. `record` is the cell's part of record.json, and `windows`
-    contains rows of windows.parquet.
+    The throughput in the median window of each phase counts. A host that is faster for a second
+    affects only one window, but a cache affects all windows. `record` is the cell's part of
+    record.json, and `windows` contains rows of windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
         fastest_rps = _fastest_rps(tenant, windows)
@@ -112,7 +114,7 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
             f"{tenant} answered {fastest_rps:.0f} requests/s, but its instances can answer only"
             f" {limit_rps:.0f}, judging by the latency of single requests: "
             + (
-                "the host became faster after these requests"
+                "the host became faster after the single requests"
                 if by_host
                 else "check whether a cache answers instead of the model"
             )

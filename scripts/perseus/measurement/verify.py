@@ -1,5 +1,5 @@
-"""Check that the responses of a server equal the responses of the exported network, or each
-other."""
+"""Check that the responses of a server equal the reference responses, or, without reference
+responses, that two responses to the same request are equal."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Answers = list[dict[str, Tensor]]
 
 
 class VerificationError(RuntimeError):
-    """The responses of a server are wrong: they differ from the network's responses or from each
-    other, or come from a cache."""
+    """The responses of a server are wrong: they differ from the reference responses, differ between
+    equal requests, or come from a cache."""
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
-    """Return the relative error of each tenant's responses, over the measured route.
+    """Return the relative error of each tenant's responses, over the same route as the load.
 
-    The function sends the smallest requests, all examples as one batch (or as many as the server
-    accepts), and the requests of the load. Without reference responses, the function sends each
-    request twice, and compares both responses. The error is None if the study says that responses
-    change from call to call. Raises VerificationError if an error is above the tolerance, or if a
-    model does not respond.
+    The function sends a request of the smallest size, a request with all examples (or as many as
+    the server accepts), and the requests of the load. Without reference responses, the function
+    sends each request twice, and compares both responses. The error is None if the responses to
+    the same request may differ. Raises VerificationError if an error is above the tolerance, or if
+    a model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
@@ -83,7 +83,7 @@ def _checked_against(
     )
     if not error <= limit:
         raise VerificationError(
-            f"the server's answers of {tenant.name} differ from the original network's by a"
+            f"the server's responses for {tenant.name} differ from those of the original model by a"
             f" relative error of {error:.2g} (allowed: {limit:g}); nothing was measured."
             " See server.log"
         )
@@ -118,7 +118,8 @@ def _repeated(
     else:
         return error
     raise VerificationError(
-        f"{output!r} of the server's answers of {tenant.name} {problem}; nothing was measured"
+        f"output {output!r} of the server's responses for {tenant.name} {problem}; nothing was"
+        " measured"
     )
 
 
@@ -132,8 +133,8 @@ def _answers(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> Answers
         with tenant.transport(parts) as transport:
             answers = [transport.infer(i, ANSWER_S) for i in range(len(parts))]
     except (RequestFailedError, RouteError) as error:
-        raise VerificationError(f"{tenant.name} does not answer: {error}") from error
+        raise VerificationError(f"{tenant.name} does not respond: {error}") from error
     missing = [name for name in tenant.outputs if any(name not in each for each in answers)]
     if missing:
-        raise VerificationError(f"{tenant.name} answers without {', '.join(missing)}")
+        raise VerificationError(f"the responses of {tenant.name} lack {', '.join(missing)}")
     return answers

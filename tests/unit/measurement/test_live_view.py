@@ -71,7 +71,7 @@ def test_it_says_how_much_of_the_run_is_left_and_which_peaks_are_known():
     )
     cell, _, _, _, heading, a, b = shown(MEASURED, 140, overview=Overview(3, 5, 200.0, peaks))
     assert cell.startswith("cell 3 of 5  cpu1.a-b.mix-1-1.r1  attempt 2")
-    assert cell.endswith("about 1:30 left, 4:50 in all")
+    assert cell.endswith("about 1:30 left, 4:50 for all cells")
     assert heading == "alone on cpu1        peak/s   certified/s"
     assert a == "a              171.2, 168.0  102.4, 110.0"
     assert b == "b                         –             –"  # noqa: RUF001

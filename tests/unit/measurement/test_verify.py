@@ -36,7 +36,7 @@ def test_a_wrong_answer_to_any_image_of_the_load_is_noticed(
     monkeypatch.setattr(verify, "_answers", answers(None))
     assert verify.verify(tenants) == {"a": 0}
     monkeypatch.setattr(verify, "_answers", answers(wrong_image))
-    with pytest.raises(verify.VerificationError, match="differ from the original network's"):
+    with pytest.raises(verify.VerificationError, match="differ from those of the original model"):
         verify.verify(tenants)
 
 
@@ -89,8 +89,8 @@ def test_a_served_model_is_compared_with_itself(monkeypatch, max_batch_size):
 @pytest.mark.parametrize(
     ("output", "change", "expected"),
     [
-        ("scores", lambda value: value[::-1], "'scores' of .* of a differs by a relative error"),
-        ("class", lambda value: 1 - value, "'class' of the server's answers of a differs"),
+        ("scores", lambda value: value[::-1], "'scores' of .* for a differs by a relative error"),
+        ("class", lambda value: 1 - value, "'class' of the server's responses for a differs"),
         ("scores", lambda value: value * np.nan, "'scores' .* has values that are not finite"),
     ],
 )
@@ -170,7 +170,7 @@ def test_an_own_model_of_several_tensors_is_compared_with_all_of_them(monkeypatc
     monkeypatch.setattr(verify, "_answers", answer(()))
     assert verify.verify([deployed]) == {"a": 0}
     monkeypatch.setattr(verify, "_answers", answer((3,)))
-    with pytest.raises(verify.VerificationError, match="differ from the original network's"):
+    with pytest.raises(verify.VerificationError, match="differ from those of the original model"):
         verify.verify([deployed])
 
 
@@ -181,5 +181,5 @@ def test_an_output_that_is_not_answered_is_named(monkeypatch):
 
     transport = lambda tenant, parts: nullcontext(Transport())  # noqa: E731
     monkeypatch.setattr(TenantUnderTest, "transport", transport)
-    with pytest.raises(verify.VerificationError, match="a answers without class"):
+    with pytest.raises(verify.VerificationError, match="the responses of a lack class"):
         verify.verify([served()])

@@ -1,4 +1,5 @@
-"""Run the experiment `aa`: measure the same capacity repeatedly on restarted servers (A/A test).
+"""Run the experiment `aa`: measure the same saturation throughput repeatedly on restarted servers
+(A/A test).
 
 A closed loop keeps the server busy, so random arrivals do not change the throughput. The host
 causes the differences between windows and between servers.
@@ -26,7 +27,7 @@ from perseus.study.tasks.measure import MeasureTask
 PHASE: Final = "aa"
 
 Rates = list[float]
-"""Throughputs in the windows of one server, in the order of the windows."""
+"""Responses per second in each window on one server, in the order of the windows."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -56,7 +57,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no capacities."""
+    """Return the keys of record.json for a cell without a server, with no throughputs."""
     return {"capacities_rps": []}
 
 
@@ -84,7 +85,10 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 
 
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
-    """Return the responses per second of all tenants together. An invalid window is repeated."""
+    """Run a window, and return the responses per second of all tenants together.
+
+    The function repeats an invalid window.
+    """
 
     def offer(tolerance: Tolerance) -> Window:
         window, _ = closed_loop(cell.task, system, PHASE, run.concurrency, tolerance)

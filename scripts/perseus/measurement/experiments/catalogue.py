@@ -1,9 +1,9 @@
-"""Run the experiment `catalogue`: measure a network in a short time
+"""Run the experiment `catalogue`: measure a model in a short time
 (docs/explanation/catalogue.md).
 
-A saturated server shows the service times. A simulated queue with these service times gives the
-limit within an SLA. A window with the arrivals of the study, below the limit, then certifies a
-rate.
+The experiment measures the service times on a saturated server, and finds the limit within an SLA
+by simulation of a queue with these service times. A window below this limit, with the arrivals of
+the study, then certifies a rate.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ CERTIFY_AT: Final = (0.8, 0.6)
 window passes."""
 
 REQUESTS: Final = 300
-"""Number of requests that a window counts, and the least and the most seconds for the requests."""
+"""Number of requests that a window should count, within SHORTEST_S to LONGEST_S seconds."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
-"""Longest time of a certification window in seconds. Without this bound, a slow network would need
-very long until its SLA has enough requests."""
+"""Longest time in seconds in which the requests of a certification window count. Without this
+bound, a window of a slow model would take very long to get enough requests for the SLA."""
 
 GIGAS_PER_S: Final = 30.0
-"""Billions of multiply-add operations per second that a core performs for usual networks."""
+"""Billions of multiply-add operations per second that a core performs for usual models."""
 
 SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit of a server within an SLA of `sla_ms`; NaN if the limit is unknown.
+    """The limit of a server within an SLA of `sla_ms`, and the certified rate; NaN if unknown.
 
-    `stated` is the key that states the SLA: "times_unloaded" or "latency". The interval comes from
-    the throughput of the saturated server.
+    `stated` is the key that states the SLA: "times_unloaded" or "latency". The interval from
+    `low_rps` to `high_rps` comes from the interval of the saturation throughput.
     """
 
     stated: str
@@ -80,11 +80,11 @@ class Limit:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure the network without a server, and then on a server. Raises the errors that
+    """Measure the model without a server, and then on a server. Raises the errors that
     `Experiment.measure` lists."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
-        cell.say("without a server")
+        cell.say("measuring without a server")
         log = cell.server_log.with_suffix(".in_process")
         try:
             asked = (cell.inputs.repository, cell.task, cell.server_cores, run.in_process_s, log)
@@ -128,7 +128,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual and the largest time of load in seconds: one window of a saturated server,
     and the windows for two SLAs.
 
-    The usual lengths follow from the number of operations of the network. In the longest case, all
+    The usual lengths follow from the number of operations of the model. In the longest case, all
     windows have their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
@@ -144,7 +144,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """Return the seconds in which requests count at this rate."""
+    """Return how long requests count in a window with this rate, in seconds."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -153,13 +153,15 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return the seconds in which requests must count to certify this rate. The result exceeds
-    MAX_COUNTED_S if no window can certify the rate."""
+    """Return how long requests must count in a window that certifies this rate, in seconds.
+
+    If the result exceeds MAX_COUNTED_S, no window certifies the rate.
+    """
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """Return the usual seconds of load for an SLA of a network with this inference time."""
+    """Return the usual seconds of load for one SLA of a model with this inference time."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
@@ -189,9 +191,9 @@ def full_server(
     cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
 ) -> tuple[Floats, tuple[float, float, float]]:
     """Return the service times of a saturated server in seconds, shape (n,), and its throughput
-    with an interval.
+    with a 95 % interval: (value, low, high).
 
-    Raises InvalidWindowError.
+    Raises InvalidWindowError and ServerError.
     """
     settle_s = max(1.0, 2 * unloaded_ms / 1000)
     counted_s, settle_ns = _counted_s(1000 / unloaded_ms), round(settle_s * 1e9)
@@ -244,10 +246,13 @@ def within(
     times_s: Floats,
     full: tuple[float, float, float],
 ) -> Limit:
-    """Return the limit within an SLA, and the certified rate. Raises InvalidWindowError."""
+    """Return the limit within an SLA, and the certified rate.
+
+    `times_s` and `full` are the results of `full_server`. Raises InvalidWindowError.
+    """
     no_limit = partial(Limit, stated, sla.latency_ms)
     if unloaded_ms > sla.latency_ms:
-        why = f"single requests take {unloaded_ms:.4g} ms (median) without any load"
+        why = f"single requests take {unloaded_ms:.4g} ms (median) without other load"
         return no_limit(np.nan, np.nan, np.nan, np.nan, why)
     away_s = max(unloaded_ms / 1000 - float(np.median(times_s)), 0.0)
     limit_rps = limit_scale(
@@ -265,7 +270,7 @@ def within(
         certified_rps = share * limit_rps
         counted_s = _certifying_s(sla, certified_rps)
         if counted_s > MAX_COUNTED_S:
-            return limit(np.nan, f"{certified_rps:.3g} requests/s are too few to certify a limit")
+            return limit(np.nan, f"{certified_rps:.3g} requests/s are too few to certify the SLA")
         window = valid_window(system, partial(_window, cell, system, sla, certified_rps, counted_s))
         if window.verdict is Verdict.PASS:
             return limit(certified_rps, "")

@@ -2,9 +2,9 @@
 flight.
 
 A closed loop sends a request after each response, so a slow server gets fewer requests. Therefore
-the latencies differ from those of independent users, and give no verdict on an SLA. The experiment
-measures the throughput of the server regardless of an SLA. The results are comparable with the
-results of tools that measure closed loops.
+the latencies differ from the latencies of independent users, and say nothing about an SLA. The
+experiment measures the throughput of the server regardless of an SLA. The results are comparable
+with the results of tools that measure closed loops.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def sweep(
 
     In a random order, host drift does not look like a trend over the concurrencies. Every tenant
     has `concurrency` requests in flight. The verdicts say whether the window is valid, and whether
-    the SLA would hold. The function calls `on_window` after each window with the remaining seconds.
+    the latencies of the closed loop are within the SLA. The function calls `on_window` after each
+    window, with the remaining seconds of load.
     """
     throughputs: list[Throughput] = []
     order = rng.permutation(np.asarray(_concurrencies(task)))

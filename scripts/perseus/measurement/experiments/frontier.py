@@ -1,5 +1,5 @@
-"""Run the experiment `frontier`: find the peak of a mix that depends on earlier mixes, by search or
-prediction."""
+"""Run the experiment `frontier`: choose a mix by the results of earlier mixes, and find its peak by
+search or prediction."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def empty_record(cell: CellUnderTest) -> dict[str, Any]:
 
 
 def next_mix(cell: CellUnderTest) -> WantedPeak:
-    """Return the mix to measure after the earlier mixes."""
+    """Return the load line of the mix that follows the earlier mixes."""
     run, tenants = cast(Run, cell.task.run), len(cell.task.tenants)
     weights = next_weights(tenants, measured_mixes(cell.inputs.earlier_records))
     return wanted_peak(cell, run.of_weights(weights))

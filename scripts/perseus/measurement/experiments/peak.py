@@ -13,8 +13,8 @@ from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
 SLOW_RPS = 50
-"""Rate in requests/s for the estimate of the load time. At this rate, no window ends early, and
-windows at p95 have their usual length."""
+"""Rate in requests/s for the estimate of the time of load. At this rate, no window ends early, and
+windows for an SLA at p95 have their usual length."""
 
 
 def measure(cell: CellUnderTest) -> Findings:

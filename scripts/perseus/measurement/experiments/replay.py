@@ -42,8 +42,8 @@ from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.requests import Status
 
 DRAIN_S: Final = 20.0
-"""Longest time in seconds to wait for responses after the last arrival, since the recovery may take
-this long."""
+"""Longest time in seconds to wait for responses after the end of the arrivals and a grace time,
+since the recovery from a burst may take this long."""
 
 LOOKS_S: Final = 1.0
 """Time in seconds between two checks whether all responses have arrived."""
@@ -52,16 +52,18 @@ NONE: Final = np.empty(0)
 """Send times of a tenant without load."""
 
 BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
-"""Tolerance for bursty arrivals, with a larger send lag. Requests of a burst have the same intended
-send time, and the client sends them one after another."""
+"""Tolerance for bursty arrivals, which allows a larger send lag than usual. Requests of a burst may
+have the same intended send time, but the client sends them one after another."""
 
 
 @dataclass(frozen=True)
 class Offered:
     """The result of one tenant in one window, a part of record.json.
 
-    `requests_each_s` and `within_each_s` come from `Attainment`. `window` is the number of the
-    window in windows.parquet, and `rate_rps` is the configured mean rate.
+    `window` is the number of the window in windows.parquet, and `rate_rps` is the configured mean
+    rate. `attained` is the share of requests within the SLA, with a 95 % interval.
+    `requests_each_s` and `within_each_s` contain, for each second of the window, the number of
+    requests and the number of requests within the SLA.
     """
 
     phase: str
@@ -82,7 +84,7 @@ class Offered:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Offer the arrivals in all phases."""
+    """Offer the arrivals to all tenants together, and to each tenant alone."""
     task, run = cell.task, cast(Run, cell.task.run)
     outcome, reason, offered = Outcome.OK, "", list[Offered]()
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)

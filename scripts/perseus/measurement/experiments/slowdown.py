@@ -35,8 +35,8 @@ from perseus.study.tasks.measure import MeasureTask
 
 PHASE: Final = "slowdown"
 SLOW_RPS: Final = 50.0
-"""Rate in requests/s for the estimate of the load time. At this rate, no window ends early, and no
-window is longer than usual."""
+"""Rate in requests/s for the estimate of the time of load. At this rate, no window ends early, and
+no window is longer than usual."""
 
 OnWindow = Callable[[Window, float], None]
 """Function that the experiment calls after each window, with the remaining seconds of load."""
@@ -165,8 +165,8 @@ def one_step(
 ) -> Step:
     """Run one step of the round with this number. An invalid window is repeated.
 
-    The window has the same length and the same rules for its verdict as the windows at the end of a
-    search in which each tenant is alone.
+    The length of the window, and the rules for its verdict, are as in phase `alone` at the end of a
+    search.
     """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
     elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
@@ -199,8 +199,8 @@ def seen_of(window: Window, tenant: int, grace: float) -> Seen:
 
 
 def of_pairs(steps: Sequence[Step]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell. The outcome is `ok` if the experiment measured at least one
-    pair."""
+    """Return the outcome of the cell, and the reason. The outcome is `ok` if the window of at least
+    one pair is valid."""
     pairs = [step for step in steps if len(step.tenants) > 1]
     if any(step.outcome is Outcome.OK for step in pairs):
         return Outcome.OK, ""

@@ -136,8 +136,8 @@ def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
 
 
 def outcome_of_windows(invalid: Sequence[Invalid], count: int) -> tuple[Outcome, str]:
-    """Return the outcome of `count` windows. The outcome is `ok` if at least half of the windows
-    are valid."""
+    """Return the outcome of a test with `count` windows, and the reason. The outcome is `ok` if at
+    least half of the windows are valid."""
     if 2 * len(invalid) <= count:
         return Outcome.OK, ""
     ((outcome, _),) = Counter(outcome for outcome, _ in invalid).most_common(1)

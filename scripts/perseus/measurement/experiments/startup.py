@@ -1,9 +1,9 @@
 """Run the experiment `startup`: measure the time from the start of a fresh server to its first
 responses.
 
-Perseus checks and monitors the first server as in every cell. The experiment counts only later
-starts, of servers without earlier requests. The states of the page cache alternate, so that a drift
-of the host does not look like a difference between the states.
+Perseus checks and monitors the first server as in every cell, but does not count its start. Later
+servers get no requests before the measured requests. The states of the page cache alternate, so
+that host drift does not look like a difference between the states.
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ from perseus.traffic.route import RouteError
 STEADY_REQUESTS: Final = 20
 STEADY_LIMIT_S: Final = 2.0
 START_S: Final = 8.0
-"""Approximate duration in seconds of a start with its measurements, and of the end of the
-server."""
+"""Approximate time in seconds to start a server, measure its first requests, and end the server."""
 
 LOG_LINE: Final = re.compile(
     r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
     r"\"(?:loading: (.+):\d+\"|successfully loaded '(.+)'\")"
 )
-"""A line of Triton's log about a model: time of day, and the name of the model at the begin or the
-end of its loading."""
+"""A line of Triton's log about a model: time of day, and the name of the model whose loading
+begins or ends."""
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 
@@ -51,8 +50,10 @@ class Start:
     """One start of a server. Each dictionary contains one value per tenant.
 
     `page_cache` is the requested state of the page cache. `resident_share` is the share of the
-    model files in memory (0..1). `load_s` contains only tenants whose load time is in the server's
-    log.
+    model files in memory (0..1). `ready_s` is the time until the server is ready. `load_s` contains
+    the times to load the models, only for tenants whose load time is in the server's log.
+    `first_inference_ms` is the latency of the first request, and `steady_inference_ms` the median
+    latency of later single requests.
     """
 
     page_cache: str

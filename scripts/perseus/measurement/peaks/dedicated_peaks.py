@@ -17,7 +17,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class SearchRecord(BaseModel):
-    """The keys of the record.json of a search that this module reads."""
+    """The keys that this module reads from the record.json of a search."""
 
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
@@ -36,7 +36,8 @@ R = TypeVar("R", bound=SearchRecord)
 
 
 def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
-    """Yield records from files that contain one record, or the records of all repeats."""
+    """Yield the records in files. Each file contains one record, or a list with the records of all
+    repeats."""
     for path in paths:
         plain = json.loads(path.read_bytes())
         yield from map(kind.model_validate, plain if isinstance(plain, list) else [plain])
@@ -55,8 +56,8 @@ class DedicatedRecord(SearchRecord):
 class DedicatedPeaks:
     """The dedicated peak of each tenant, and the records of the cells that measured it.
 
-    `rps` contains, by tenant, the mean estimate in requests/s of all repeats that found a limit of
-    the server. The mean is NaN if no repeat found a limit.
+    `rps` contains, by tenant, the mean of the estimates in requests/s, over all repeats that found
+    the limit of the server. The mean is NaN if no repeat found the limit.
     """
 
     rps: Mapping[str, float]

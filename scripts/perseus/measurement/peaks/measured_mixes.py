@@ -13,7 +13,7 @@ from perseus.peak.stats import UNKNOWN, Interval
 
 
 class MixRecord(SearchRecord):
-    """The keys of the record.json of a mix that this module reads."""
+    """The keys that this module reads from the record.json of a mix."""
 
     weights: tuple[int, ...]
     speeds_rps: dict[str, tuple[float | None, ...]]
@@ -29,7 +29,8 @@ def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
 
 
 def _ratio(repeats: Sequence[MixRecord]) -> Interval:
-    """Return the mean estimate of the sharing ratio, with quantiles of the posterior draws."""
+    """Return the mean estimate of the sharing ratio, with a 95 % interval from the posterior
+    draws."""
     found = [(each.limit_scale, each.posterior_scales) for each in repeats]
     limits = [limit for limit, _ in found if limit is not None]
     if not limits:

@@ -40,9 +40,9 @@ def predicted_peak(
     """Return the predicted limit of the mix with these weights; None if Perseus must measure the
     mix.
 
-    Perseus must measure the mix in two cases: earlier cells measured too few mixes, or the best
-    prediction model is not accurate enough. Predictions must be accurate within `within_percent`,
-    or by default as accurate as a second measurement.
+    Perseus must measure the mix in three cases: a dedicated peak is unknown, earlier cells measured
+    too few mixes, or the best prediction model is not accurate enough. The error of a prediction
+    must be at most `within_percent`, or, if this is None, the error of a second measurement.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -68,8 +68,8 @@ def predicted_peak(
     ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(search.DRAWS) + 0.5
     reason = (
-        f"not measured: model {found.step} predicts its peak within {found.half_width:.0%}, from"
-        f" {found.n} measured mixes"
+        f"not measured: prediction model {found.step} predicts its peak within"
+        f" {found.half_width:.0%}, from {found.n} measured mixes"
     )
     return replace(
         no_peak(Outcome.PREDICTED, reason),
@@ -88,11 +88,14 @@ def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
     asked = (
         "as exactly as a measurement" if within_percent is None else f"within {within_percent:g}%"
     )
-    return f"model {found.step} predicts its peak within {found.half_width:.0%}, not {asked}"
+    return (
+        f"prediction model {found.step} predicts its peak within {found.half_width:.0%}, not"
+        f" {asked}"
+    )
 
 
 class SoloRecord(DedicatedRecord):
-    """The keys of the record.json of a dedicated cell that this module reads."""
+    """The keys that this module reads from the record.json of a dedicated cell."""
 
     unloaded_p50_ms: dict[str, float | None]
     speeds_rps: dict[str, tuple[float | None, ...]]
@@ -100,7 +103,7 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """Return the repeats that found a dedicated peak, by tenant and copy."""
+    """Return, by the name of each tenant or copy, the repeats that found its dedicated peak."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -110,15 +113,15 @@ def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
 
 
 def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
-    """Return the dedicated measurements of a tenant. `memory_bytes` contains the memory by
-    model."""
+    """Return the dedicated measurements of a tenant. `memory_bytes` contains, by model, the memory
+    that an inference accesses."""
     (tenant,) = repeats[0].task.tenants
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
 
 @dataclass(frozen=True)
 class EarlierMix:
-    """An earlier mix of these tenants, with its repeats that found a limit."""
+    """A mix from earlier cells, and the repeats of this mix that found a limit."""
 
     shared: Shared
     weights: tuple[int, ...]
@@ -135,8 +138,10 @@ class EarlierMix:
 def _mixes(
     cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
 ) -> Iterator[EarlierMix]:
-    """Yield earlier mixes of the scenario and mixes of copies, if all their dedicated peaks are
-    known."""
+    """Yield the earlier mixes of the scenario, and the mixes of copies of one model.
+
+    The function leaves out mixes with an unknown dedicated peak.
+    """
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
         record = MixRecord.model_validate_json(path.read_bytes())
@@ -159,9 +164,10 @@ def _known(
     found_alone: Mapping[str, Floats],
     rng: np.random.Generator,
 ) -> Known:
-    """Return the sharing ratio of a mix.
+    """Return the measured sharing ratio of a mix, and its uncertainty.
 
-    `found_alone` contains draws of the dedicated peaks, relative to their estimates.
+    `found_alone` contains, by tenant, posterior draws of the dedicated peak divided by its
+    estimate.
     """
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
@@ -172,7 +178,8 @@ def _known(
 
 
 def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
-    """Return posterior draws of the mean of the repeats, relative to the mean; shape (DRAWS,)."""
+    """Return posterior draws of the mean limit of the repeats, divided by the mean estimate; shape
+    (DRAWS,)."""
     posteriors = [np.array(each.posterior_scales) for each in repeats]
     found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
     limits = np.array([each.limit_scale for each in repeats], float)
@@ -181,8 +188,8 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """Return the sharing ratio. The function corrects the dedicated peaks for the speed of the
-    host."""
+    """Return the sharing ratio of one repeat, with dedicated peaks corrected for host drift between
+    the cells."""
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

@@ -1,4 +1,4 @@
-"""Compute the load line that a cell searches, which may depend on other cells."""
+"""Determine the load line of a cell, which may depend on the results of other cells."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class WantedPeak:
     """The load line on which a cell searches for the limit.
 
     If the load line is a mix, `run` contains its weights. `dedicated_rps` contains the dedicated
-    peaks by tenant in requests/s, NaN if unknown. The dedicated peaks are the units of the load
-    line. `blocked` states why the cell has no load line, and is empty if the cell has one.
+    peaks by tenant in requests/s, NaN if unknown. The load line depends on these peaks. `blocked`
+    states why the cell has no load line, and is empty otherwise.
     """
 
     run: Run
@@ -28,8 +28,8 @@ class WantedPeak:
 def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
     """Return the load line of the cell.
 
-    The mix of a demand follows from dedicated peaks, and has no weights if a dedicated peak is
-    unknown.
+    If the run states shares of a demand (`rate_shares`), the weights of the mix follow from these
+    shares and the dedicated peaks. If a dedicated peak is unknown, this mix has no weights.
     """
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)
     idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}

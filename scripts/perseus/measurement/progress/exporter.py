@@ -1,7 +1,7 @@
 """Export the progress of running cells to Prometheus, by HTTP on the loopback address.
 
-`/metrics` contains the progress of the cells. `/targets` contains the metrics addresses of their
-servers, whose ports the system chose.
+`/metrics` contains the progress of the cells. `/targets` contains the addresses at which Prometheus
+can read the metrics of the cells' servers. The system chose the ports of these addresses.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ SLA = (*TENANT, "percentile")
 
 def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
     """Yield metrics of the running cells. A value that does not exist yet has no sample."""
-    yield GaugeMetricFamily("perseus_cells", "Cells that are measured now", len(cells))
+    yield GaugeMetricFamily("perseus_cells", "Number of running cells", len(cells))
     yield from _of_cells(cells)
     yield from _of_tenants(cells)
 
@@ -62,24 +62,24 @@ def _parameters(query: str) -> dict[str, str]:
 def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
     info = GaugeMetricFamily(
         "perseus_cell_info",
-        "1; the labels name the running cell",
+        "1; labels: names of the running cell",
         labels=(*CELL, "server", "experiment"),
     )
     attempt = GaugeMetricFamily(
         "perseus_cell_attempt", "Attempt at the cell, counted from 1", labels=CELL
     )
     phase = GaugeMetricFamily(
-        "perseus_cell_phase", "1; the phase of the last window", labels=(*CELL, "phase")
+        "perseus_cell_phase", "1; label: phase of the last window", labels=(*CELL, "phase")
     )
     told = GaugeMetricFamily(
-        "perseus_cell_told_timestamp_seconds", "Time at which the last window ended", labels=CELL
+        "perseus_cell_told_timestamp_seconds", "Time of the last progress report", labels=CELL
     )
     end = GaugeMetricFamily(
         "perseus_cell_end_timestamp_seconds", "Estimated time at which the cell ends", labels=CELL
     )
     windows = CounterMetricFamily(
         "perseus_cell_windows",
-        "Windows of the attempt that have ended, by verdict",
+        "Ended windows of the running attempt, by verdict",
         labels=(*CELL, "verdict"),
     )
     for cell in cells:

@@ -21,7 +21,7 @@ def progress_file(log: Path) -> Iterator[OnProgress]:
     measurement continues.
     """
     path = log.with_suffix(SUFFIX)
-    partial = path.with_name(f".{path.name}.partial")  # `whole` would search the whole folder
+    partial = path.with_name(f".{path.name}.partial")  # `files.whole` would list the whole folder
 
     def write(progress: Progress) -> None:
         with suppress(OSError):

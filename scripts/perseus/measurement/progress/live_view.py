@@ -139,7 +139,7 @@ def _of_cell(progress: Progress, now_s: float, overview: Overview | None) -> Ite
         yield Text(f"{count} windows: ").append_text(Text(", ").join(verdicts))
     if progress.end_s is not None:
         left_s = max(progress.end_s - now_s, 0)
-        in_all = f", {_minutes(left_s + overview.later_s)} in all" if overview else ""
+        in_all = f", {_minutes(left_s + overview.later_s)} for all cells" if overview else ""
         yield Text(f"about {_minutes(left_s)} left{in_all}")
 
 
@@ -165,8 +165,7 @@ def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
 
 
 def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
-    """Return a table of the known dedicated peaks of the first tenants. The table contains at most
-    MAX_PEAKS tenants."""
+    """Return a table of the known dedicated peaks of the first MAX_PEAKS tenants."""
     table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
     for each in peaks[:MAX_PEAKS]:
         table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))

@@ -1,5 +1,5 @@
-"""Compute the remaining time of a run and its known peaks, from the plan and the results of the
-run.
+"""Compute the remaining time and the known dedicated peaks of a run, from the plan and the results
+of the run.
 
 The workflow writes the plan before the first job. Each measuring job reads the plan once.
 """
@@ -32,7 +32,8 @@ class RunPlan(Part):
     """The cells of a run.
 
     `started_s` is the start on the Unix clock in seconds. `load_s` contains the estimated seconds
-    of load of each cell. `raw` is the folder with the raw results.
+    of load of each cell. `raw` is the folder with the raw results. `alone` contains the dedicated
+    cells.
     """
 
     started_s: float

@@ -38,10 +38,11 @@ class TenantProgress(Part):
 class Progress(Part):
     """The state of one attempt to measure a cell. Times are on the Unix clock, in seconds.
 
-    `process` identifies the measuring process. `metrics_url` is the address of the metrics of the
-    running server, if the metrics are readable without a token. `phase` is the phase of the last
-    ended window. `windows` contains the number of ended windows by verdict. `text` describes the
-    last window.
+    `process` identifies the measuring process. `told_s` is the time of this report, and `end_s` is
+    the estimated end of the cell. `metrics_url` is the address of the metrics of the running
+    server, if the metrics are readable without a token. `phase` is the phase of the last ended
+    window. `windows` contains the number of ended windows by verdict. `text` describes the last
+    window.
     """
 
     process: str
