@@ -351,7 +351,7 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
 
 
 def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
-    """Return the result of a window with this verdict and these statistics."""
+    """Convert the statistics of a window into the result of the window."""
     punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(sla.latency_ms)
     valid = seen.verdict is not Verdict.INVALID and punctual and seen.completed_ratio >= 0.99
     return Open(

@@ -94,9 +94,9 @@ class TenantUnderTest:
         ]
 
     def _sent(self, values: Tensor) -> Tensor:
-        """Return the values in the shape of the model configuration.
+        """Return the values in the shape that the model configuration states.
 
-        Triton needs a dimension beside the batch, so a scalar gets a dimension of size 1.
+        Triton needs a dimension besides the batch, so a scalar gets a dimension of size 1.
         """
         is_served = self.reference is None
         return values if is_served or values.ndim > self.has_batches else values[..., np.newaxis]

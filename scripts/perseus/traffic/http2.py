@@ -41,7 +41,7 @@ FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default values of the RFC
 MAX_FRAME_BYTES = 2**24 - 1
 TOLD_BYTES = 2**30  # received bytes after which the client renews the flow-control window
 AT_ONCE_BYTES = 2**20  # largest number of bytes of bodies that one call returns for sending
-MAX_REFUSALS = 3  # refusals after which the client gives a request up
+MAX_REFUSALS = 3  # refusals after which the client gives up a request
 _FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
 _SETTING = struct.Struct(">HL")
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # each sender imports this module, and needs no modules that 
 
 Images = NDArray[np.float32]  # (images, 3, height, width)
 Batch = Images | Mapping[str, Tensor]
-"""Tensors of a request by name. For models that the study deploys, images are the only input."""
+"""Input tensors of a request by name, or images for the only input of a model, called INPUT."""
 
 INPUT, OUTPUT = "input", "output"
-"""Names of the input and output tensor of deployed models."""
+"""Usual names of the input tensor and the output tensor of models that the study deploys."""
 
 REGISTER_S = 5.0
 UNREGISTER_S = 1.0
@@ -148,9 +148,10 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs
     """Yield inputs in one region of system shared memory. All requests in flight read the same
     region.
 
-    The name of the region contains its owner. If this process is killed before the server has
-    mapped the region, Perseus later finds and removes the region by this name (`orphans`). Raises
-    RouteError if /dev/shm is too small, or if the server does not accept the region.
+    The name of the region contains the identity of this process. If this process is killed before
+    the server has mapped the region, Perseus later finds and removes the region by this name
+    (`orphans`). Raises RouteError if /dev/shm is too small, or if the server does not accept the
+    region.
     """
     region = f"{unique_name()}-input"
     path = SHM / region

@@ -114,8 +114,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds: every step of every round. In the
-    longest case, each step needs all attempts."""
+    """Return the usual and the largest time of load in seconds: every window of every round. In the
+    longest case, each window needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -141,7 +141,8 @@ def offered(
     rng: np.random.Generator,
     on_window: OnWindow,
 ) -> Iterator[Step]:
-    """Yield the steps of all rounds as they end. An invalid step does not end the rounds.
+    """Yield the steps (windows) of all rounds, each after its end. An invalid window does not end
+    the experiment.
 
     Raises ServerError if the server dies.
     """
@@ -163,7 +164,7 @@ def one_step(
     on_window: OnWindow,
     seconds_left: float,
 ) -> Step:
-    """Run one step of the round with this number. An invalid window is repeated.
+    """Run one window of the round with this number. The function repeats an invalid window.
 
     The length of the window, and the rules for its verdict, are as in phase `alone` at the end of a
     search.

@@ -31,7 +31,7 @@ from perseus.study.tasks.measure import MeasureTask
 PHASE: Final = "soak"
 
 Invalid = tuple[Outcome, str]
-"""Cause of an invalid window: the outcome (client or host), and the reason."""
+"""Cause of an invalid window: `client_limited` or `disturbed`, and the reason."""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid
 MAX_PEAKS: Final = 8
 UNKNOWN: Final = "\N{EN DASH}"
 ERASE_BELOW: Final = "\x1b[J"
-"""Control sequence that erases the terminal from the cursor on. Text above the cursor remains,
-since other programs may print a line and its end separately."""
+"""Control sequence that erases the terminal from the cursor on. The text before the cursor remains,
+since another program may print a line first and its newline later."""
 
 
 @contextmanager
