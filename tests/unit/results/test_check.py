@@ -199,7 +199,7 @@ PLANTED = {
 OF_GRIDS = {
     "chances that do not add up": (
         ("grid", {"rank": 1}, {"probability_cheapest": 0.0}),
-        "broken rule: the probabilities of one question add up to 1 (",
+        "broken rule: the probabilities of all settings for one load line add up to 1 (",
     ),
     "a rank of what is excluded": (
         ("grid", {"rank": 1}, {"excluded": "too slow"}),

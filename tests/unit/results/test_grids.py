@@ -188,14 +188,14 @@ def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
     _, recommendations = found(made, factors=close)
     assert set(recommendations["verdict"]) == {"clear"}
     assert all(
-        "was not measured (kind: aa)" in words for words in recommendations["recommendation"]
+        "was not measured (experiment `aa`)" in words for words in recommendations["recommendation"]
     )
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
     results = StudyResults.read(synthetic.grid_task(close), cells, [])
     noisy = tables.make(results)["recommendations"].to_pandas()
     assert (noisy["probability_cheapest"] > 0.95).all() and (noisy["noise_floor"] > 0.15).all()
     assert set(noisy["verdict"]) == {"too close to tell"}
-    assert "are the noise of this host" in noisy["recommendation"].iloc[0]
+    assert "may be noise of this host" in noisy["recommendation"].iloc[0]
 
 
 def test_a_mix_counts_work_not_requests():
@@ -313,7 +313,10 @@ def test_where_one_is_left_it_is_called_the_only_one():
     made = with_errors(synthetic.grid_records(truth=SURE), errors)
     _, recommendations = found(made, at_most={"relative_error": 0.1})
     assert set(recommendations["verdict"]) == {"only one"}
-    assert "Of 3 settings it is the only one" in recommendations["recommendation"].iloc[0]
+    assert (
+        "Of 3 settings, only this setting can be recommended"
+        in recommendations["recommendation"].iloc[0]
+    )
     assert recommendations[["runner_up", "cost_ratio"]].isna().all(axis=None)
 
 

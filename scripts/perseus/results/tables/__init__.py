@@ -1,12 +1,14 @@
 """Tables of a study: each module of this package defines the table of the same name.
 
-Every kind of experiment except `peak` has a table of the same name, and may have more tables. The
-first four tables belong to `peak`. Each module has SCHEMA (the columns and rules, see
-`results.schema`), DESCRIPTION (a sentence for the data dictionary), and the function `rows`, which
-computes the rows from the results of a study. For the tables PREDICTIONS, `rows` computes them from
-the predictions. If a kind of experiment adds keys to record.json, the module has the class RECORD.
-If a table has a section of its own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN
-maps each heading to a column, or to three columns (a value and its interval).
+Every kind of experiment except `peak` has a table of the same name, and may have more tables
+(MORE). The results of `peak` are in several tables, such as `peaks`, `tenants` and `savings`.
+
+Each module has SCHEMA (the columns and rules, see `results.schema`), DESCRIPTION (a sentence for
+the data dictionary), and the function `rows`. `rows` computes the rows of the table from the
+results of a study, or from predictions for the tables PREDICTIONS. If a kind of experiment adds
+keys to record.json, the module of its table has the class RECORD. If a table has a section of its
+own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN maps each heading to a column,
+or to three columns (a value and the two ends of its interval).
 """
 
 from __future__ import annotations

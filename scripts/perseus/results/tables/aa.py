@@ -1,4 +1,4 @@
-"""Make the table `aa`: the same throughput, measured repeatedly on restarted servers."""
+"""Make the table `aa`: repeated measurements of one throughput on restarted servers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class AaRecord(Record):
 
     capacities_rps: tuple[tuple[float, ...], ...] = Field(
         description=(
-            "per server, in the order of their starts, the throughput of all tenants together in"
-            " each window that counts, requests/s; fewer servers than configured if the cell"
-            " failed"
+            "one list per server, in the order of the starts: the throughput of all tenants"
+            " together in each window that counts, requests/s; a failed cell has fewer lists than"
+            " configured servers"
         )
     )
 
@@ -43,22 +43,23 @@ class AaRecord(Record):
 
 RECORD = AaRecord
 DESCRIPTION = (
-    "One row per server that was started; columns that describe all servers have the same value in"
-    " each row."
+    "One row per server that was started in a cell. Columns that describe all servers of the cell"
+    " have the same value in all its rows."
 )
 TITLE = "Noise of the host"
 NOTE = (
-    "The same closed loop on servers that were restarted (A/A): the differences are the noise of"
-    " the host. Deviations are relative to the mean of all servers; 95 % intervals in brackets."
-    " Chance makes two single cells that should be equal differ by more than the noise floor in 5"
-    " % of pairs."
+    "An A/A test: the same closed loop runs on a server that Perseus restarts several times. The"
+    " differences between the throughputs are the noise of the host. A deviation is the standard"
+    " deviation of the throughput, relative to the mean of all servers. 95 % intervals are in"
+    " brackets. Two cells with the same configuration differ by more than the noise floor in 5 %"
+    " of pairs."
 )
 SHOWN = {
     "cell": "cell",
     "restart": "restart",
-    "answers/s": ("answered_rps", "low_rps", "high_rps"),
+    "throughput (requests/s)": ("answered_rps", "low_rps", "high_rps"),
     "deviation between windows": ("between_windows", "windows_low", "windows_high"),
-    "between restarts": ("between_restarts", "restarts_low", "restarts_high"),
+    "deviation between restarts": ("between_restarts", "restarts_low", "restarts_high"),
     "noise floor": "noise_floor",
 }
 SCHEMA = Schema(
@@ -69,20 +70,21 @@ SCHEMA = Schema(
         column("restart", WHOLE, "",
             "number of the server, counted from 1 in the order of the starts",
                least=1),
-        column("windows", WHOLE, "windows", "number of windows of the server that count"),
+        column("windows", WHOLE, "windows", "number of windows on this server that count"),
         column("answered_rps", REAL, "requests/s",
-            "throughput of all tenants together, mean over the windows of the server"),
+            "mean throughput of all tenants together over the windows on this server"),
         column("low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the throughput, over the windows of the server",
+            "lower end of the 95 % interval of the column answered_rps",
                least=-inf),
         column("high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of the throughput, over the windows of the server"),
+            "upper end of the 95 % interval of the column answered_rps"),
         column("capacity_rps", REAL, "requests/s", "mean throughput over all servers of the cell"),
         column("between_windows", REAL, "share",
             "standard deviation of the throughput between the windows of one server, relative to"
             " capacity_rps", most=inf),
         column("windows_low", REAL, "share",
-            "lower end of the 95 % interval of the column between_windows (chi-squared)",
+            "lower end of the 95 % interval of the column between_windows, by the chi-squared"
+            " distribution",
                most=inf),
         column("windows_high", REAL, "share",
             "upper end of the 95 % interval of the column between_windows", most=inf),
@@ -90,13 +92,14 @@ SCHEMA = Schema(
             "standard deviation of the throughput between restarted servers, relative to"
             " capacity_rps", most=inf),
         column("restarts_low", REAL, "share",
-            "lower end of the 95 % interval of the column between_restarts (chi-squared)",
+            "lower end of the 95 % interval of the column between_restarts, by the chi-squared"
+            " distribution",
                most=inf),
         column("restarts_high", REAL, "share",
             "upper end of the 95 % interval of the column between_restarts", most=inf),
         column("noise_floor", REAL, "share",
-            "noise floor: the relative difference between two equal single cells that chance"
-            " exceeds in 5 % of pairs (docs/explanation/noise.md)", most=inf),
+            "noise floor: two cells with the same configuration differ by more than this share in"
+            " 5 % of pairs (docs/explanation/noise.md)", most=inf),
         column("verdict", TEXT, "", "ok, client_limited, disturbed, throttled or failed",
                choices=("ok", "client_limited", "disturbed", "throttled", "failed")),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
@@ -117,8 +120,10 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def noise_floors(results: StudyResults) -> dict[str, float]:
-    """Return the noise floor of each server; if several cells measured one, the highest noise
-    floor."""
+    """Return the noise floor of each server, by name.
+
+    If several cells measured a server, the result is the highest of their noise floors.
+    """
     found: dict[str, float] = {}
     for record in results.of_kind(AaRecord):
         if record.noise is not None:

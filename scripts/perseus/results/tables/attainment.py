@@ -1,4 +1,5 @@
-"""Make the table `attainment`: the requests within the SLA over the time of each replay."""
+"""Make the table `attainment`: the share of requests within the SLA over the time of each
+replay."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from perseus.results.tables.replay import PHASES, Offered, ReplayRecord
 BINS_S = (1, 60)
 
 DESCRIPTION = (
-    "One row per bin of time (1 s and 60 s), phase and tenant of a replay; empty without a replay."
+    "One row per time bin (1 s or 60 s), phase and tenant of each replay. The table is empty"
+    " without an experiment `replay`."
 )
 SCHEMA = Schema(
     [
@@ -26,7 +28,8 @@ SCHEMA = Schema(
             "phase",
             TEXT,
             "",
-            "phase: shared (all tenants together) or alone; both phases replay the same arrivals",
+            "phase of the replay: shared (all tenants together) or alone (each tenant alone), both"
+            " with the same arrivals",
             choices=PHASES,
         ),
         column(
@@ -49,8 +52,7 @@ SCHEMA = Schema(
             "attained",
             REAL,
             "share",
-            "attainment: the column `within` divided by the column `requests`; null without"
-            " requests",
+            "attainment: within / requests; null for a bin without requests",
         ),
     ],
     key=("cell", "tenant", "phase", "bin_s", "start_s"),

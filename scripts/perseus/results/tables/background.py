@@ -32,27 +32,28 @@ class BackgroundRecord(PeakRecord):
 
 
 DESCRIPTION = (
-    "One row per cell; columns that describe all repeats of the load line have the same value in"
-    " each row. The table peaks also has these load lines. The table is empty without an"
-    " experiment `background`."
+    "One row per cell. Columns that describe all repeats of a load line have the same value in the"
+    " rows of all its repeats. The table peaks also contains these load lines. The table is empty"
+    " without an experiment `background`."
 )
 TITLE = "Peak beside tenants at fixed rates"
 NOTE = (
-    "The peak of one tenant beside other tenants at constant rates, which is the design of the"
-    " 2020 study. Shares are relative to dedicated peaks. If the two shares add up to more than 1,"
-    " one shared server carries more than dedicated servers of the same cost. 95 % intervals in"
-    " brackets."
+    "The peak of one tenant while the other tenants have constant rates, as in the 2020 study."
+    " Background share: the sum of constant rate / dedicated peak over the other tenants. Peak /"
+    " dedicated peak: the share of the searched tenant. If the shares of all tenants add up to more"
+    " than 1, one shared server carries more load than dedicated servers of the same cost. 95 %"
+    " intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
-    "searched": "searched",
-    "beside": "background_tenants",
-    "at": "background_at",
+    "searched tenant": "searched",
+    "other tenants": "background_tenants",
+    "at constant rates": "background_at",
     "background load (requests/s)": "background_rps",
     "peak (requests/s)": ("peak_rps", "peak_low_rps", "peak_high_rps"),
     "background share": "background_share",
-    "share of its dedicated peak": ("share", "share_low", "share_high"),
-    "both": ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high"),
+    "peak / dedicated peak": ("share", "share_low", "share_high"),
+    "sum of all shares": ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high"),
     "verdict": "verdict",
     "why not": "reason",
 }
@@ -61,9 +62,13 @@ SCHEMA = Schema(
         *CELL,
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
         column("searched", TEXT, "", "name of the tenant whose peak the search finds"),
-        column("background_tenants", TEXT, "", "names of the tenants at a constant rate"),
-        column("background_at", TEXT, "", "constant rates of these tenants, as text"),
-        column("background_rps", REAL, "requests/s", "sum of the constant rates"),
+        column("background_tenants", TEXT, "",
+            "names of the other tenants, which have constant rates"),
+        column("background_at", TEXT, "",
+            "constant rates of the other tenants in words: requests/s, or percent of their"
+            " dedicated peaks"),
+        column("background_rps", REAL, "requests/s",
+            "sum of the constant rates of the other tenants"),
         column("certified_rps", REAL, "requests/s",
             "certified rate of the searched tenant in this repeat"),
         column("estimate_rps", REAL, "requests/s",
@@ -79,16 +84,16 @@ SCHEMA = Schema(
         column("dedicated_high_rps", REAL, "requests/s",
             "dedicated_rps: upper end of the 95 % interval"),
         column("background_share", REAL, "",
-            "sum of the constant rates, each divided by the dedicated peak of its tenant at the"
-            " speed of the host in this cell (docs/explanation/sharing-ratio.md)", least=0),
+            "sum of constant rate / dedicated peak over the other tenants; the dedicated peaks are"
+            " corrected to the speed that the host had in this cell"
+            " (docs/explanation/sharing-ratio.md)", least=0),
         column("share", REAL, "",
-            "peak_rps divided by the dedicated peak of the searched tenant at the speed of the"
-            " host in this cell", least=0),
+            "peak_rps / dedicated peak of the searched tenant; the dedicated peak is corrected to"
+            " the speed that the host had in this cell", least=0),
         column("share_low", REAL, "", f"share: lower end {CI}", least=0),
         column("share_high", REAL, "", "share: upper end of the 95 % interval", least=0),
         column("sharing_ratio", REAL, "",
-            "sharing ratio: share + background_share; at 1, sharing neither saves nor"
-            " costs", least=0),
+            "sharing ratio: share + background_share; above 1, sharing saves", least=0),
         column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
         column("sharing_ratio_high", REAL, "",
             "sharing_ratio: upper end of the 95 % interval", least=0),
@@ -155,7 +160,10 @@ def _interval(dedicated: RepeatedPeak | None) -> Interval:
 
 
 def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
-    """Return the peak divided by the dedicated peak, corrected for the speed of the host."""
+    """Return the sum of rate / dedicated peak over all tenants; NaN if a dedicated peak is unknown.
+
+    The dedicated peaks are corrected to the speed that the host had in the cells of `peak`.
+    """
     known = known_peaks(alone)
     if len(known) < len(alone):
         return np.nan

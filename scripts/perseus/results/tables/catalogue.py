@@ -1,4 +1,4 @@
-"""Make the table `catalogue`: the costs and the accuracies of networks."""
+"""Make the table `catalogue`: costs and accuracies of neural networks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perseus.study.architectures import Weights, best_weights
 
 
 class LimitRecord(BaseModel):
-    """Limit of a server within an SLA, in a catalogue cell."""
+    """Largest rate of a network within an SLA, in record.json of a catalogue cell."""
 
     stated: str
     sla_ms: float
@@ -32,32 +32,34 @@ class LimitRecord(BaseModel):
 
 
 class CatalogueRecord(Record):
-    """Record of the measurement of one network."""
+    """Record of the measurement of one neural network."""
 
     kind: ClassVar[str] = "catalogue"
 
     in_process_ms: Number = Field(
         description=(
-            "median time of an inference with the images of one request in the process of the"
-            " client, without a server, ms; null if no backend of Perseus can run the network"
+            "median service time of a request without a server, ms: a Python process runs the code"
+            " of the backend, one request after another; null if Perseus has no Python backend for"
+            " the network, or if the network did not run"
         )
     )
     in_process_error: str = Field(
-        description=("reason why the network did not run in the process of the client")
+        description=("reason why the network did not run without a server")
     )
     full_rps: Number = Field(
         description=(
-            "saturation throughput: that of a server that always has requests waiting, requests/s;"
-            " `full_low_rps` and `full_high_rps` are its 95 % interval by batch means"
+            "saturation throughput: the throughput of a server that always has requests waiting,"
+            " requests/s; `full_low_rps` and `full_high_rps` are the ends of its 95 % interval by"
+            " batch means"
         )
     )
     full_low_rps: Number
     full_high_rps: Number
     limits: tuple[LimitRecord, ...] = Field(
         description=(
-            "per SLA: the form in which the SLA is `stated` (times_unloaded or latency), `sla_ms`,"
-            " the limit by a simulated queue with its interval, the rate that passed a window, or"
-            " the reason why no rate passed"
+            "per SLA: the key that states the SLA (`stated`: times_unloaded or latency), its"
+            " latency `sla_ms`, the largest rate within the SLA by a simulated queue with its 95 %"
+            " interval, and the rate that passed a window, or the `reason` why no rate passed"
         )
     )
 
@@ -67,29 +69,30 @@ DESCRIPTION = (
     "One row per cell and SLA; a cell without limits has one row with the reason. The table is"
     " empty without an experiment `catalogue`."
 )
-TITLE = "What networks cost"
+TITLE = "Costs of neural networks"
 NOTE = (
-    "Each network alone: in process, on a full server, and its limit within an SLA by a simulated"
-    " queue (docs/explanation/catalogue.md). Accuracies are the published accuracies of the"
-    " weights of torchvision in fp32. In another precision, the relative error indicates the loss"
-    " of accuracy. A network is on the front if no other network with the same SLA and batch is"
-    " better in cost and accuracy."
+    "Each neural network alone: its throughput in a process without a server, its throughput on a"
+    " server that always has requests waiting (full server), and its largest rate within an SLA by"
+    " a simulated queue (docs/explanation/catalogue.md). Accuracies are the published accuracies"
+    " of the weights of torchvision in fp32. In another precision, the relative error of the"
+    " responses indicates the loss of accuracy. A network is on the front if every cheaper network"
+    " with the same kind of SLA and the same number of images per request is less accurate."
 )
 SHOWN = {
     "cell": "cell",
     "model": "model",
     "runtime": "runtime",
     "precision": "precision",
-    "images": "request_batch_size",
+    "images per request": "request_batch_size",
     "top-1 (%)": "top1",
-    "in process (images/s)": "in_process_ips",
+    "without a server (images/s)": "in_process_ips",
     "full server (images/s)": "full_ips",
     "SLA": "sla",
     "SLA (ms)": "sla_ms",
     "limit (requests/s)": ("limit_rps", "ci_low_rps", "ci_high_rps"),
-    "certified": "certified_rps",
-    "USD per million": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
-    "front": "on_front",
+    "certified (requests/s)": "certified_rps",
+    "USD per million images": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
+    "on the front": "on_front",
     "verdict": "verdict",
     "why not": "reason",
 }
@@ -97,41 +100,40 @@ SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
-        column("model", TEXT, "", "architecture in torchvision; null for a user's own file"),
+        column("model", TEXT, "", "name of the model"),
         column("architecture", TEXT, "",
             "architecture in torchvision; null for a user's own file", null=True),
         column("input_px", WHOLE, "pixels",
-            "torchvision's most accurate weights of that architecture for"
-            " images of that size, to which the accuracy refers; null if"
-            " there are none", null=True, least=1),
+            "width of the images; null if unknown", null=True, least=1),
         column("weights", TEXT, "",
-            "torchvision's most accurate weights of that architecture for images of that size, to"
-            " which the accuracy refers; null if there are none", null=True),
+            "name of torchvision's most accurate weights for this architecture and width; null if"
+            " torchvision has none", null=True),
         column("recipe", TEXT, "",
-            "training recipe of these weights, as torchvision states it", null=True),
+            "training recipe of these weights, as torchvision states it; null without weights",
+               null=True),
         column("top1", REAL, "%",
-            "accuracy of these weights on ImageNet-1K in fp32, a single crop, as"
-            " torchvision publishes it", most=100),
+            "top-1 accuracy of these weights on ImageNet-1K, as torchvision publishes it for fp32"
+            " and one crop of each image", most=100),
         column("flops", REAL, "",
-            "number of operations for an image; a multiplication and an addition count"
-            " as two", least=0),
+            "number of arithmetic operations per image; a multiplication and an addition count as"
+            " two", least=0),
         column("traffic_bytes", REAL, "bytes",
-            "number of bytes that the operators of the network read and write for an image"),
+            "number of bytes that all operators of the network together read and write per image"),
         column("weight_bytes", REAL, "bytes", "size of the weights"),
         column("operators", WHOLE, "",
-            "number of nodes (operators) of the graph of the network", null=True, least=0),
+            "number of operators (nodes) in the graph of the network", null=True, least=0),
         column("runtime", TEXT, "", "runtime that executes the network"),
         column("asked_precision", TEXT, "", "numeric precision as configured"),
         PRECISION,
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("relative_error", REAL, "",
-            "relative error of the served responses against the network in fp32"
-            " (docs/evidence/exports.md)", least=0),
+            "relative error of the served responses, compared with the responses of the network in"
+            " fp32 (docs/evidence/exports.md)", least=0),
         column("in_process_ms", REAL, "ms",
-            "median time of the inference for one request in the process of the client, without a"
-            " server"),
+            "median service time of a request without a server: a Python process runs the code of"
+            " the backend"),
         column("in_process_ips", REAL, "images/s",
-            "throughput in the process of the client, with one request after another"),
+            "throughput without a server, with one request after another"),
         column("unloaded_ms", REAL, "ms", "median latency of single requests without load"),
         column("full_ips", REAL, "images/s",
             "saturation throughput: images per second of a server that always has requests"
@@ -141,35 +143,37 @@ SCHEMA = Schema(
         column("full_high_ips", REAL, "images/s",
             "upper end of the 95 % interval of the column full_ips"),
         column("server_share", REAL, "share",
-            "share of the time of an image on a full server that the server adds"
-            " to the network: 1 - full_ips / in_process_ips; negative if the host"
-            " was faster during the second measurement", least=-np.inf),
+            "share of the time per image on a full server that the server adds to the network: 1 -"
+            " full_ips / in_process_ips; negative if the host was faster during the measurement of"
+            " full_ips", least=-np.inf),
         column("sla", TEXT, "",
-            "form of the SLA: times_unloaded (a multiple of the latency without load) or latency"
-            " (the SLA of the model); empty without limits"),
-        column("sla_ms", REAL, "ms", "latency of the SLA"),
+            "kind of SLA: times_unloaded (a multiple of the latency without load) or latency (the"
+            " SLA of the model); empty without limits"),
+        column("sla_ms", REAL, "ms", "largest latency that the SLA allows"),
         column("limit_rps", REAL, "requests/s",
-            "estimated limit of the server, by a simulated queue"),
+            "largest rate within the SLA, estimated with a simulated queue"),
         column("ci_low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the column limit_rps, from the interval of the full"
-            " server"),
+            "lower end of the 95 % interval of the column limit_rps, from the interval of"
+            " full_ips"),
         column("ci_high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of the column limit_rps"),
         column("certified_rps", REAL, "requests/s",
-            "certified rate: the highest rate that passed a fresh window"),
+            "certified rate: 0.8 x limit_rps if a window at this rate passed, else 0.6 x limit_rps"
+            " if a window at this rate passed; null if no window passed"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million images at the limit, by the first pricing of the study"),
+            "cost of a million images at limit_rps, at the first pricing in costs.pricing"),
         column("ci_low_usd", REAL, "USD",
             "lower end of the 95 % interval of the column usd_per_million_inferences"),
         column("ci_high_usd", REAL, "USD",
             "upper end of the 95 % interval of the column usd_per_million_inferences"),
         column("on_front", FLAG, "",
-            "true if the network is on the Pareto front: no other row with the same SLA, batch and"
-            " device is better in cost or accuracy and at least as good in the other; null without"
-            " a cost or an accuracy", null=True),
+            "true if the network is on the Pareto front: no other row with the same kind of SLA"
+            " and the same request_batch_size is better in cost or accuracy and at least as good"
+            " in the other; null without a cost or an accuracy", null=True),
         column("verdict", TEXT, "",
-            "outcome of the cell, with the values of the table peaks; in a cell that is ok, an SLA"
-            " without a certified rate is uncertified, and an SLA without a limit is infeasible"),
+            "outcome of the cell, with the values of the table peaks. If the outcome is ok, an SLA"
+            " without a certified rate has the verdict uncertified, and an SLA without a limit has"
+            " the verdict infeasible"),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "sla"),

@@ -1,9 +1,10 @@
 """Make the table `catalogue_predictions`: inference times, predicted from the graphs of networks.
 
-The model is: time of an image = a x operations + b x bytes that operators read and write + c x
-operators. The weights a, b and c are not negative, and minimise the relative errors. The model
-predicts each network from a fit without this network, and also from a fit without its family.
-Therefore the errors apply to networks that were never measured.
+The prediction is: time of an image = a x arithmetic operations + b x bytes that operators read and
+write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
+of squared relative errors. The time of each network is predicted from a fit to all other networks,
+and from a fit to the networks of other families. Therefore the errors apply to networks that were
+never measured.
 """
 
 from __future__ import annotations
@@ -27,25 +28,26 @@ FEWEST: Final = 6
 """Least number of networks in a fit."""
 
 DESCRIPTION = (
-    "One row per network, runtime, precision and batch of a catalogue with enough networks;"
-    " empty if there is none."
+    "One row per network, runtime, precision and number of images per request in a catalogue."
+    " Settings with too few measured networks for a prediction have no rows."
 )
-TITLE = "Times predicted from graphs"
+TITLE = "Inference times predicted from the graphs of networks"
 NOTE = (
-    "The time of an image on a full server, predicted from the operations, the bytes and the"
-    " operators of the network's graph: once from all other networks, and once from the networks"
-    " of other families only."
+    "The time of an image on a full server, predicted from the graph of the network: its"
+    " arithmetic operations, the bytes that its operators read and write, and the number of"
+    " operators. The first prediction uses all other networks, and the second uses only networks"
+    " of other families."
 )
 SHOWN = {
     "model": "model",
     "runtime": "runtime",
     "precision": "precision",
-    "images": "request_batch_size",
+    "images per request": "request_batch_size",
     "measured (ms)": "measured_ms",
     "predicted (ms)": "predicted_ms",
     "predicted / measured": "ratio",
     "without its family (ms)": "without_family_ms",
-    "that / measured": "family_ratio",
+    "without its family / measured": "family_ratio",
 }
 SCHEMA = Schema(
     [
@@ -58,14 +60,15 @@ SCHEMA = Schema(
         column("precision", TEXT, "", "numeric precision of the computation"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("networks", WHOLE, "",
-            "number of networks measured with the same settings, this network included", least=1),
+            "number of measured networks with the same runtime, precision and request_batch_size,"
+            " this network included", least=1),
         column("measured_ms", REAL, "ms", "measured time of an image on a full server", null=False),
         column("predicted_ms", REAL, "ms",
             "time of an image on a full server, predicted from all other networks", null=False),
         column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
         column("without_family_ms", REAL, "ms",
             "time of an image on a full server, predicted from networks of other families; null if"
-            " there are too few networks"),
+            " there are too few of them"),
         column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
     ],
     key=("cell",),
@@ -114,15 +117,15 @@ def _predicted(networks: Sequence[Row]) -> Iterator[Row]:
 
 
 def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
-    """Return the predicted time of the network `of`, from a fit to the `known` networks."""
+    """Return the predicted time of the network `of` in ms, from a fit to the `known` networks."""
     return float(work[of] @ fitted(work[known], times_ms[known]))
 
 
 def fitted(work: Floats, times_ms: Floats) -> Floats:
-    """Return three non-negative weights that fit the times of n networks with the least sum of
+    """Return the coefficients a, b and c that predict the times of n networks with the least sum of
     squared relative errors.
 
-    `work` has shape (n, 3), with one column per weight. `times_ms` has shape (n,).
+    `work` has shape (n, 3), with one column per coefficient. `times_ms` has shape (n,).
     """
     scale = work.mean(axis=0)
     weights, _ = nnls(work / scale / times_ms[:, None], np.ones(len(times_ms)))
@@ -130,6 +133,6 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return the factor within which this share of the predictions lies, above or below the
-    measured time."""
+    """Return the factor f such that this share of the predictions lies between measured time / f
+    and measured time x f. `ratios` are predicted / measured."""
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

@@ -1,4 +1,4 @@
-"""Make the table `ceilings`: the ceilings of the client beside each server."""
+"""Make the table `ceilings`: the highest rates that the client can send beside each server."""
 
 from __future__ import annotations
 
@@ -13,39 +13,42 @@ from perseus.results.schema import Schema, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per server and request shape; the ceiling is the highest rate that the client can"
-    " send on schedule."
+    "One row per server and request shape (sizes of the inputs, images per request). The ceiling"
+    " is the highest rate that the client can send on schedule."
 )
 SCHEMA = Schema(
     [
         column("server", TEXT, "",
-            "name of the server in the configuration; for the measurement, a null model (a model"
-            " that does no work) ran on the cores of the server, and the client ran on the other"
-            " cores"),
+            "name of the server in the configuration; during the measurement, a null model (a"
+            " model that does no work) runs on the cores of this server, and the client runs on"
+            " the other cores"),
         column("models", TEXT, "", "models whose requests have this shape"),
         column("inputs", TEXT, "", "shape of the inputs of one example, such as 3x224x224"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
-        column("request_bytes", WHOLE, "bytes", "input of a request"),
+        column("request_bytes", WHOLE, "bytes", "size of the inputs of a request"),
         column("protocol", TEXT, "", "grpc or http", choices=("grpc", "http")),
         column("shared_memory", FLAG, "",
             "true if the client passes inputs in system shared memory"),
-        column("client_cores", WHOLE, "cores", "cores of the client"),
-        column("processes", WHOLE, "", "client processes"),
-        column("ceiling_rps", REAL, "requests/s", "highest rate of one tenant, with the arrivals of"
-               " the study, at which a window was valid (docs/explanation/load.md)"),
+        column("client_cores", WHOLE, "cores", "number of cores of the client"),
+        column("processes", WHOLE, "", "number of client processes"),
+        column("ceiling_rps", REAL, "requests/s",
+            "ceiling: the highest rate at which a window was valid, for one tenant with the"
+            " arrival process of the study (docs/explanation/load.md)"),
         column("problem", TEXT, "",
             "reason why the ceiling is too low and unreliable; empty for a reliable ceiling"),
         column("first_invalid_rps", REAL, "requests/s",
             "lowest rate above the ceiling at which a window was invalid"),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
         column("longest_lag_ms", REAL, "ms",
-            "largest allowed send lag: 1 ms, or 2 % of the strictest SLA of these models, in steps"
-            " of 1, 2 and 5; 20 % of the SLA on a busy host",
+            "largest allowed 99th percentile of the send lag: 2 % of the shortest SLA of these"
+            " models (20 % on a busy host), but at least 1 ms; the SLA is first rounded down to"
+            " 50, 100, 200, 500, 1000, ... ms",
                null=False),
         column("client_cpu", REAL, "cores",
-            "CPU time of the client at the ceiling, as a share of each core"),
+            "utilisation of the client at the ceiling: CPU time of its busiest process divided by"
+            " the wall time"),
         column("closed_loop_rps", REAL, "requests/s",
-            "highest throughput of a closed loop", null=False),
+            "highest throughput of all closed loops, which have several concurrencies", null=False),
         column("closed_loop_concurrency", WHOLE, "requests",
             "concurrency (requests in flight) of the closed loop with the highest throughput"),
         column("cpu_us_per_request", REAL, "us",

@@ -33,15 +33,15 @@ class ConcurrencyRecord(Record):
     kind: ClassVar[str] = "concurrency"
 
     levels: tuple[Level, ...] = Field(
-        description="per concurrency and tenant, the throughput with its interval, requests/s"
+        description="per concurrency and tenant, the throughput with its 95 % interval, requests/s"
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Return the total throughput by the total number of requests in flight, in ascending
-        order.
+        """Return the throughput of all tenants together by their total number of requests in
+        flight, in ascending order of this number.
 
-        A level is left out if the client or the host may have been the limit, or if there was no
-        response.
+        A concurrency is left out if the client or the host may have been the limit, or if there was
+        no response.
         """
         rows = [row for row in self.windows() if row["window_verdict"] == Verdict.INVALID]
         invalid = {int(row["scale"]) for row in rows}
@@ -54,17 +54,19 @@ class ConcurrencyRecord(Record):
 
 
 RECORD = ConcurrencyRecord
-DESCRIPTION = "One row per closed loop and tenant; empty if there is none."
+DESCRIPTION = (
+    "One row per closed loop and tenant. The table is empty without an experiment `concurrency`."
+)
 TITLE = "Closed loops"
 NOTE = (
-    "A fixed number of requests of each tenant in flight; 95 % intervals in brackets. A slow"
-    " server gets fewer requests, so these results are no verdict on an SLA."
+    "Each tenant has a fixed number of requests in flight. A slower server receives fewer"
+    " requests, so a closed loop does not test an SLA. 95 % intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
     "tenant": "tenant",
-    "in flight": "concurrency",
-    "answers/s": ("answered_rps", "low_rps", "high_rps"),
+    "in flight per tenant": "concurrency",
+    "throughput (requests/s)": ("answered_rps", "low_rps", "high_rps"),
     "p50 (ms)": "p50_ms",
     "p95 (ms)": ("p95_ms", "p95_low_ms", "p95_high_ms"),
     "p99 (ms)": "p99_ms",
@@ -80,13 +82,14 @@ SCHEMA = Schema(
             "concurrency: requests in flight of each tenant", least=1),
         column("answered_rps", REAL, "requests/s", "throughput", null=False),
         column("low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the throughput, by batch means",
+            "lower end of the 95 % interval of the column answered_rps, by batch means",
                least=-inf),
-        column("high_rps", REAL, "requests/s", "upper end of the 95 % interval of the throughput"),
+        column("high_rps", REAL, "requests/s",
+            "upper end of the 95 % interval of the column answered_rps"),
         column("requests", WHOLE, "requests", "number of requests that count"),
         column("effective_requests", REAL, "requests",
-            "effective number of requests: the number of independent requests that would carry the"
-            " same evidence (docs/explanation/verdict.md)"),
+            "effective number of requests: the number of independent requests with the same amount"
+            " of evidence as these correlated requests (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches", "number of batches of the batch-means intervals"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent"),
@@ -94,19 +97,21 @@ SCHEMA = Schema(
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column p95_ms"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of the column p95_ms; infinite if too few requests"
-            " bound it"),
+            "upper end of the 95 % interval of the column p95_ms; infinite if there are too few"
+            " requests for an upper bound"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("queue_ms", REAL, "ms", "mean queue time in the server"),
         column("compute_ms", REAL, "ms",
-            "mean service time in the server: input, network and output"),
+            "mean service time in the server: preparation of the inputs, inference, and"
+            " preparation of the outputs"),
         column("client_ms", REAL, "ms",
-            "rest of the mean latency: transfer over the network, and the client"),
+            "mean latency minus queue_ms and compute_ms: transfer over the network, and the"
+            " client"),
         column("client_cpu", REAL, "cores",
             "utilisation of the client: its CPU time divided by the wall time"),
         column("valid", FLAG, "",
             "true if the server was the limit, and not the client or the host"),
-        column("reason", TEXT, "", "why not"),
+        column("reason", TEXT, "", "reason why valid is false; empty if it is true"),
     ],
     key=("cell", "tenant", "concurrency"),
     holds=[

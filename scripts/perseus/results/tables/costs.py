@@ -33,7 +33,7 @@ SCHEMA = Schema(
         column("cores", WHOLE, "cores", "cores of the server", least=1),
         column("instance", TEXT, "", "cloud instance whose price the server has"),
         column("vcpus", REAL, "vCPUs",
-            "memory of the instance; null if the price list does not state it"),
+            "number of vCPUs of the instance; null if the price list does not state it"),
         column("accelerator", TEXT, "",
             "accelerators with a separate price; empty without accelerators"),
         column("share", REAL, "",
@@ -46,22 +46,25 @@ SCHEMA = Schema(
             " if the price list has no zones"),
         column("pricing", TEXT, "", "on_demand, spot or committed",
                choices=("on_demand", "spot", "committed")),
-        column("usd_per_hour", REAL, "USD/h", "price of the server: its share of the instance and"
-               " its accelerators", null=False),
+        column("usd_per_hour", REAL, "USD/h",
+            "price of the server: its share of the prices of the instance and the accelerators",
+               null=False),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences at the estimated limit, in the proportion of the mix"),
+            "cost of a million inferences on a server that always works at its estimated limit,"
+            " with the tenants in the proportion of the mix"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
         column("usd_per_million_certified", REAL, "USD",
-            "cost of a million inferences at the certified rate, in the proportion of the mix"),
+            "cost of a million inferences on a server that always works at its certified rate,"
+            " with the tenants in the proportion of the mix"),
         column("dedicated_usd_per_million", REAL, "USD",
-            "cost of the same million inferences on dedicated servers; the cost allows fractions"
-            " of servers"),
+            "cost of the same million inferences on dedicated servers that work at their peaks;"
+            " the cost allows fractions of servers"),
         column("joules_per_inference", REAL, "J",
-            "energy of one inference at the certified rate, mean over the repeats, by the counters"
-            " of the hardware in energy_of; the counters cover whole GPU boards and whole"
-            " processors with their memory, so idle power and the cores of the client are"
-            " included; null without counters"),
+            "energy of one inference at the certified rate, as the mean over the repeats. The"
+            " counters of the hardware in energy_of measure whole GPU boards and whole processors"
+            " with their memory, so the energy includes idle power and the cores of the client;"
+            " null without counters"),
         column("energy_of", TEXT, "",
             "hardware whose energy was measured: GPUs, processors and memory, or both; empty"
             " without counters"),

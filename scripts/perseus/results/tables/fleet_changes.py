@@ -12,15 +12,18 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
-DESCRIPTION = "One row per change of the highest demand or of a price; empty without a demand."
+DESCRIPTION = (
+    "One row per strategy and change (of the highest level of the demand, or of a price). The"
+    " table is empty without a demand."
+)
 TITLE = "If the demand or a price changes"
 NOTE = (
     "The cheapest servers for the highest level of the demand after a change. Among equally cheap"
-    " fleets, Perseus prefers the fleet without the change. Gap: a fleet that is cheaper by this"
-    f" share may exist; if the gap is above {GAP:.2%}, the solver ran out of time."
+    " fleets, Perseus prefers the fleet without the change. Gap: a fleet that is cheaper by up to"
+    f" this share may exist. If the gap is above {GAP:.2%}, the solver reached its time limit."
 )
 SHOWN = {
-    "servers may be": "strategy",
+    "permitted servers": "strategy",
     "change": "change",
     "servers": "servers",
     "USD per month": "usd_per_month",
@@ -33,16 +36,18 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("change", TEXT, "",
-            "kind of change: of the demand for every model, or of the price of a server"),
+            "change of the demand for every model, or of the price of one server, such as demand x"
+            " 0.5"),
         column("factor", REAL, "",
             "factor by which the demand or the price changes", null=False, least=0),
         column("reason", TEXT, "",
             "reason why there is no fleet after the change; empty with a fleet"),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
-        column("fleet", TEXT, "", "number of servers that run at each load line"),
+        column("fleet", TEXT, "", "servers by load line, such as 2 x (a 1 : 1 b) + 1 x (b)"),
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
-        column("cost_ratio", REAL, "", "usd_per_month / usd_per_month without the change", least=0),
-        column("keeps_servers", FLAG, "", "true if the servers are the same as without the change"),
+        column("cost_ratio", REAL, "",
+            "usd_per_month / usd_per_month of the fleet without the change", least=0),
+        column("keeps_servers", FLAG, "", "true if the fleet is the same as without the change"),
         *SOLVED,
     ],
     key=("level", "strategy", "change"),

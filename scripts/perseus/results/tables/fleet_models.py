@@ -1,4 +1,5 @@
-"""Make the table `fleet_models`: the capacity and the attainment of each fleet for each model."""
+"""Make the table `fleet_models`: the capacity of each fleet for each model, and the share of
+requests within the SLA."""
 
 from __future__ import annotations
 
@@ -22,19 +23,21 @@ SCHEMA = Schema(
         column("demand_rps", REAL, "requests/s",
             "demand for the model, in requests of one image", null=False),
         column("capacity_rps", REAL, "requests/s",
-            "lower limit of the fleet's capacity for the model, head-room included", null=False),
-        column("servers", WHOLE, "servers", "number of servers that have the model", least=1),
+            "lower limit of the fleet's capacity for the model; the capacity includes the"
+            " head-room", null=False),
+        column("servers", WHOLE, "servers",
+            "number of servers of the fleet that have the model", least=1),
         column("servers_on_demand", WHOLE, "servers",
-            "number of servers that have the model and remain after the cloud revokes all spot"
+            "number of servers that have the model and that remain if the cloud revokes all spot"
             " servers"),
         column("sla_share", REAL, "share",
             "percentile of the SLA: the share of the requests of the model that must have a"
-            " latency within sla_ms",
+            " latency of at most sla_ms",
                null=False),
         column("sla_ms", REAL, "ms", "latency of the SLA", null=False),
         column("attained", REAL, "share",
-            "attainment: the share of the requests of the model within sla_ms in a simulated queue"
-            " (docs/explanation/fleets.md)"),
+            "attainment: the share of the requests of the model with a latency of at most sla_ms,"
+            " in a simulated queue (docs/explanation/fleets.md)"),
     ],
     key=("level", "strategy", "model"),
     holds=[

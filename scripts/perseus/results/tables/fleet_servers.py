@@ -12,20 +12,23 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
-DESCRIPTION = "One row per fleet, server, load line and price; empty without a demand."
+DESCRIPTION = (
+    "One row per fleet, server, load line and pricing. The table is empty without a demand."
+)
 TITLE = "The servers of the fleets"
 NOTE = (
     "The number of servers to buy, the models that each server runs, and the requests/s of each"
-    " server. Load: the requests/s of the busiest model as a share of its lower limit."
+    " server. Load: the requests/s of a model divided by the lower limit of the server's capacity"
+    " for this model, for the model with the highest quotient."
 )
 SHOWN = {
     "demand": "level",
-    "servers may be": "strategy",
-    "how many": "servers",
-    "of": "server",
+    "permitted servers": "strategy",
+    "number of servers": "servers",
+    "server": "server",
     "instance": "instance",
     "region": "region",
-    "price": "pricing",
+    "pricing": "pricing",
     "USD/h each": "usd_per_hour",
     "load line": "mix",
     "requests/s each": "requests",
@@ -34,7 +37,8 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *FLEET,
-        column("servers", WHOLE, "servers", "number of servers of this kind in the fleet", least=1),
+        column("servers", WHOLE, "servers",
+            "number of servers in the fleet with this type, load line and pricing", least=1),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("instance", TEXT, "", "cloud instance of the server's price"),
         column("region", TEXT, "", "region of the price"),
@@ -45,11 +49,11 @@ SCHEMA = Schema(
             "scenario: the server and the tenants that share one Triton model repository"),
         column("load_line", TEXT, "",
             "name of the load line at which the capacity of the server was measured"),
-        column("mix", TEXT, "", "text of the load line"),
-        column("requests", TEXT, "requests/s", "rate of each model on each of these servers"),
+        column("mix", TEXT, "", "load line in words, as in the table peaks"),
+        column("requests", TEXT, "requests/s", "rate of each model on one of these servers"),
         column("load", REAL, "share",
-            "load divided by the lower limit of the capacity, for the model of the server with the"
-            " largest ratio", null=False),
+            "rate of a model divided by the lower limit of the capacity of the server for this"
+            " model, for the model with the highest quotient", null=False),
     ],
 )  # fmt: skip
 

@@ -1,5 +1,5 @@
-"""Make the table `fleets`: the cheapest servers for the demand, dedicated, shared, and of one
-type."""
+"""Make the table `fleets`: the cheapest servers for the demand: dedicated, shared, or all of
+one type."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ DESCRIPTION = "One row per level of the demand and strategy; empty without a dem
 TITLE = "What to buy"
 NOTE = (
     "The cheapest whole servers for the demand, by integer programming. The plan uses lower"
-    " limits, and each capacity exceeds its lower limit with a probability of 95 %. A month has"
-    f" {HOURS_PER_MONTH} hours. If known: the 95 % interval of the cost if the capacities were"
-    " known exactly. P(enough): the probability that the servers carry the demand. Within the SLA:"
-    " the share of requests within the SLA in a simulated queue, for the model with the lowest"
-    " share. Lost: the share of the demand that revocations of spot servers lose. Gap: a fleet"
-    " that is cheaper by this share may exist."
+    " limits: each capacity exceeds its lower limit with a probability of 95 %. A month has"
+    f" {HOURS_PER_MONTH} hours. If known: 95 % interval of the price that the cheapest fleet would"
+    " have if the capacities were known exactly. P(enough): the probability that the servers carry"
+    " the demand. Within the SLA: the share of requests within the SLA in a simulated queue, for"
+    " the model with the lowest share. Lost: the share of the demand that is lost because the cloud"
+    " revokes spot servers. Gap: a fleet that is cheaper by up to this share may exist."
 )
 SHOWN = {
     "demand": "level",
-    "servers may be": "strategy",
+    "permitted servers": "strategy",
     "servers": "servers",
     "USD per month": "usd_per_month",
-    "if known, from": "usd_if_known_low",
-    "to": "usd_if_known_high",
+    "if known, from (USD per month)": "usd_if_known_low",
+    "if known, to (USD per month)": "usd_if_known_high",
     "saving": "saving",
     "P(saving > 0)": "probability_of_saving",
     "P(enough)": "probability_enough",
@@ -54,8 +54,8 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return whether a fleet with sharing costs no more than dedicated servers, within the gap of
-    the solver."""
+    """Return whether a fleet with sharing costs no more than the dedicated fleet; the gap of the
+    solver is allowed."""
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
     return (strategy != SHARING) | dedicated.isna() | is_cheap
@@ -68,24 +68,25 @@ SCHEMA = Schema(
         column("of_servers", TEXT, "", "servers that the fleet may use"),
         column("reason", TEXT, "", "reason why there is no fleet; empty with a fleet"),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
-        column("fleet", TEXT, "", "number of servers that run at each load line"),
+        column("fleet", TEXT, "", "servers by load line, such as 2 x (a 1 : 1 b) + 1 x (b)"),
         column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
         column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD",
-            "lower end of a 95 % interval by joint draws: the price per month of the cheapest"
-            " fleet if the capacities were known exactly; null for large plans"),
+            "price per month of the cheapest fleet if the capacities were known exactly: lower end"
+            " of a 95 % interval, by joint draws of the capacities; null for large plans, or if no"
+            " fleet carries the demand in one of the draws"),
         column("usd_if_known_high", REAL, "USD",
-            "upper end of a 95 % interval by joint draws: the price per month of the cheapest"
-            " fleet if the capacities were known exactly"),
+            "price per month of the cheapest fleet if the capacities were known exactly: upper end"
+            " of the interval of the column usd_if_known_low"),
         column("saving", REAL, "share",
-            "saving of the fleet: 1 - usd_per_hour / usd_per_hour of dedicated"
-            " servers", least=-inf),
+            "saving of the fleet: 1 - usd_per_hour / usd_per_hour of the dedicated fleet for the"
+            " same level", least=-inf),
         column("saving_if_known_low", REAL, "share",
-            "lower end of a 95 % interval by joint draws: the saving if the capacities were known"
-            " exactly", least=-inf),
+            "saving if the capacities were known exactly: lower end of a 95 % interval, by joint"
+            " draws of the capacities", least=-inf),
         column("saving_if_known_high", REAL, "share",
-            "upper end of a 95 % interval by joint draws: the saving if the capacities were known"
-            " exactly", least=-inf),
+            "saving if the capacities were known exactly: upper end of the interval of the column"
+            " saving_if_known_low", least=-inf),
         column("probability_of_saving", REAL, "",
             "probability of a saving: the share of the joint draws in which the saving is above 0",
                least=0, most=1),
@@ -93,20 +94,20 @@ SCHEMA = Schema(
             "probability that the fleet carries the demand for every model, by joint draws of the"
             " capacities", least=0, most=1),
         column("attained", REAL, "share",
-            "attainment of the model with the lowest attainment: its share of requests within the"
-            " SLA, in a simulated queue; null if the service times of a server are unknown"),
+            "lowest attainment of all models: the share of the requests of a model within the SLA,"
+            " in a simulated queue; null if the service times of a server are unknown"),
         *SOLVED,
         column("on_spot", REAL, "share",
             "share of the demand that goes to servers at the spot price"),
         column("lost_to_revocations", REAL, "share",
-            "share of the demand that is lost while revoked servers are replaced: on_spot x rs,"
-            " where r is the number of revocations per hour of running and s is the measured"
-            " start time in hours, without the boot of a new machine; null without an experiment"
-            " startup"),
+            "share of the demand that is lost while revoked servers are replaced: on_spot x rs /"
+            " (1 + rs), where r is the number of revocations of a spot server per hour, and s is"
+            " the longest of the measured start times of the spot servers in hours, without the"
+            " boot of a new machine; 0 without spot servers; null without an experiment startup"),
         column("usd_per_month_expected", REAL, "USD",
-            "usd_per_month with 1 + rs times as many spot servers (r and s as in the column"
-            " above), since the cloud also charges for servers that start; null without an"
-            " experiment startup"),
+            "usd_per_month with 1 + rs times as many spot servers, since the cloud also charges"
+            " for servers that start; r as in the column lost_to_revocations, and s is the start"
+            " time of each server; null without an experiment startup"),
     ],
     key=("level", "strategy"),
     holds=[
@@ -171,9 +172,9 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
-    """Return the values of the columns about the demand that revocations of spot servers lose.
+    """Return the values of the columns on spot servers: share of the demand, loss, and price.
 
-    If several servers carry the demand of a model, the slowest start counts.
+    For the loss, the slowest start of all spot servers in the plan counts.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
@@ -187,7 +188,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
     starts_s = _starts_s(results)
     hours = [starts_s.get(offer.point.server, np.nan) / 3600 for _, offer in used]
     starts = spot.revocations_per_hour * np.array(hours)  # an unknown start time is NaN
-    # share of time spent on starts: a server runs for 1 / r hours and then starts for s hours
+    # Share of time spent on starts: with r revocations per hour, a server runs for 1 / r hours on
+    # average, and then starts for s hours.
     starting = starts / (1 + starts)
     usd_per_hour = np.array([count * offer.usd_per_hour for count, offer in used])
     total = sum(plan.level.rps.values())
@@ -201,9 +203,9 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
-    """Return the mean start time in s of each server, until all models are ready.
+    """Return, for each server, the mean time in s from its start until all models are ready.
 
-    The slowest scenario of a server counts.
+    If several scenarios measure the start of a server, the slowest scenario counts.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

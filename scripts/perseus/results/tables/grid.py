@@ -19,30 +19,30 @@ if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 DESCRIPTION = (
-    "One row per setting of a grid and dedicated or shared load line, the cheapest first; empty"
-    " without a grid."
+    "One row per grid, load line (dedicated or shared) and setting, the cheapest setting first. The"
+    " table is empty without a grid."
 )
 TITLE = "Settings side by side"
 NOTE = (
     "The settings of each grid, the cheapest first; 95 % intervals in brackets. Cost: USD per"
-    " million inferences at the estimated limit. Of the cheapest: the cost divided by the cost of"
-    " the cheapest setting. P(cheapest): the probability that the setting is the cheapest, by"
-    " joint draws of all settings that may be recommended. Front: no setting that may be"
-    " recommended is better in cost, latency and throughput at once. p95: the p95 of the slowest"
-    " tenant at the certified rate."
+    " million inferences at the estimated limit. P(cheapest): the probability that the setting is"
+    " the cheapest, by joint draws of the costs of all settings that can be recommended. Front: no"
+    " other setting that can be recommended is at least as good in cost, latency and throughput,"
+    " and better in one of the three. p95: the 95th percentile of the latency of the slowest"
+    " tenant, at the certified rate."
 )
 SHOWN = {
     "model or mix": "mix",
     "setting": "setting",
     "cost": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
-    "of the cheapest": ("cost_ratio", "ratio_low", "ratio_high"),
+    "cost / cost of the cheapest": ("cost_ratio", "ratio_low", "ratio_high"),
     "P(cheapest)": "probability_cheapest",
     "limit (requests/s)": ("estimate_rps", "ci_low_rps", "ci_high_rps"),
-    "certified": "certified_rps",
+    "certified (requests/s)": "certified_rps",
     "p95 (ms)": "p95_ms",
     "relative error": "relative_error",
-    "J": "joules_per_inference",
-    "front": "on_front",
+    "J per inference": "joules_per_inference",
+    "on the front": "on_front",
     "verdict": "verdict",
     "why not recommended": "excluded",
 }
@@ -62,7 +62,12 @@ def _add_up_to_1(
 GRID = [
     column("study", TEXT, "", "name of the study"),
     column("grid", TEXT, "", "name of the scenario with the grid in the configuration"),
-    column("mix", TEXT, "", "text of the load line, or the tenant alone, as in the configuration"),
+    column(
+        "mix",
+        TEXT,
+        "",
+        "load line in words, or name of the dedicated tenant, both without the setting",
+    ),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
     column("preset", TEXT, "", "preset: how much evidence the study collects"),
 ]
@@ -74,11 +79,12 @@ SCHEMA = Schema(
         column("scenario", TEXT, "",
             "scenario: the server and the tenants that share one Triton model repository"),
         column("server", TEXT, "",
-            "name of the server, with settings that are not part of the grid"),
-        column("setting", TEXT, "", "setting of the grid as text"),
+            "name of the server, followed by the settings of the grid that change the server, such"
+            " as cpu1~runtime-openvino"),
+        column("setting", TEXT, "", "setting in words, such as runtime openvino, instances 2"),
         column("runtime", TEXT, "",
-            "runtime in this setting; this column and the next seven columns are null if the grid"
-            " does not vary the quantity", null=True),
+            "runtime in this setting. Each column from here to intra_op_threads is null if the"
+            " grid does not vary its quantity", null=True),
         column("cores", WHOLE, "cores", "cores of the server in this setting", null=True, least=1),
         column("precision", TEXT, "",
             "numeric precision of the network in this setting", null=True),
@@ -87,23 +93,26 @@ SCHEMA = Schema(
         column("max_batch_size", WHOLE, "images",
             "largest batch in this setting", null=True, least=1),
         column("max_queue_delay_us", TEXT, "us",
-            "delay of dynamic batching in this setting, or none",
+            "longest time that a request waits for other requests of its batch, in this setting;"
+            " none without dynamic batching",
                null=True),
         column("preferred_batch_sizes", TEXT, "images",
-            "size of the batches that the client sends, in this setting",
+            "preferred batch sizes of dynamic batching in this setting, such as 4-8, or none",
                null=True),
         column("intra_op_threads", WHOLE, "", "number of threads of one inference in this setting",
                null=True, least=1),
         column("rank", WHOLE, "",
-            "rank by cost: 1 is the cheapest setting; null if the setting cannot be recommended",
+            "rank by cost: 1 is the cheapest setting; null for a setting that cannot be"
+            " recommended",
                null=True, least=1),
         column("excluded", TEXT, "",
-            "reason why the setting cannot be recommended: left out, without a certified rate, or"
-            " beyond a bound; empty for a setting that can be recommended"),
+            "reason why the setting cannot be recommended: it was not measured, has no certified"
+            " rate or no known cost, or breaks a bound of the grid; empty for a setting that can"
+            " be recommended"),
         column("verdict", TEXT, "",
             "verdict as in the table peaks, or left_out if the setting was not measured",
                choices=(*Outcome, "left_out")),
-        column("repeats", WHOLE, "", "repeats measured", null=True, least=1),
+        column("repeats", WHOLE, "", "number of measured repeats", null=True, least=1),
         column("estimate_rps", REAL, "requests/s", "estimated limit, all tenants together"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
@@ -113,9 +122,9 @@ SCHEMA = Schema(
             "95th percentile of the latency at the certified rate: the highest value of all"
             " tenants and repeats"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences at the estimated limit, by the first pricing of the"
-            " study; in a mix, the dedicated cost with the first setting is the weight of a"
-            " request of each tenant (docs/explanation/grids.md)"),
+            "cost of a million inferences at the estimated limit, at the first pricing in"
+            " costs.pricing; in a mix, a request of a tenant counts in proportion to its cost on a"
+            " dedicated server with the first setting (docs/explanation/grids.md)"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
         column("cost_ratio", REAL, "",
@@ -126,14 +135,16 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of the column cost_ratio", least=0),
         column("probability_cheapest", REAL, "",
-            "probability that the setting is the cheapest: its share of the joint draws; null if a"
-            " cost has no bound", least=0, most=1),
+            "probability that the setting is the cheapest: the share of the joint draws in which"
+            " its cost is lowest; null if the cost of a setting has no bound", least=0, most=1),
         column("on_front", FLAG, "",
-            "true if the setting is on the Pareto front: no other setting is better in cost,"
-            " p95_ms and throughput at once; null if the setting cannot be recommended", null=True),
+            "true if the setting is on the Pareto front: no other setting that can be recommended"
+            " is at least as good in cost, p95_ms and throughput, and better in one of the three;"
+            " null for a setting that cannot be recommended", null=True),
         column("relative_error", REAL, "",
-            "relative error of the served responses against the network in fp32, which indicates"
-            " the loss of accuracy: the largest error of all tenants and repeats", least=0),
+            "relative error of the served responses, compared with the responses of the network in"
+            " fp32: the largest error of all tenants and repeats. It indicates the loss of"
+            " accuracy", least=0),
         column("joules_per_inference", REAL, "J",
             "energy of one inference, as in the table costs; null without counters"),
     ],
@@ -143,7 +154,7 @@ SCHEMA = Schema(
         ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd"),
         ascending("ratio_low", "cost_ratio", "ratio_high"),
         holds("a row without a rank is excluded", _is_ranked_or_excluded, null=True),
-        holds("the probabilities of one question add up to 1", _add_up_to_1),
+        holds("the probabilities of all settings for one load line add up to 1", _add_up_to_1),
     ],
 )  # fmt: skip
 WHOLE_NUMBERS = ("cores", "instances", "max_batch_size", "intra_op_threads")

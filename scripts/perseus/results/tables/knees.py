@@ -18,21 +18,22 @@ DESCRIPTION = (
 )
 TITLE = "Knees of closed loops"
 NOTE = (
-    "The fit uses the throughput of all tenants together over their requests in flight. At the"
-    " knee, the straight line of few requests meets the saturation throughput. With fewer requests"
-    " in flight, the server is partly idle; additional requests only wait. 95 % intervals in"
-    " brackets."
+    "A fit describes the throughput of all tenants together over their number of requests in"
+    " flight. With few requests in flight, the throughput grows along a straight line. At the"
+    " knee, this line meets the saturation throughput. With fewer requests in flight than at the"
+    " knee, the server is partly idle; beyond the knee, additional requests only wait. 95 %"
+    " intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
-    "levels": "levels",
+    "concurrencies": "levels",
     "fit": "law",
     "knee (in flight)": ("knee", "knee_low", "knee_high"),
-    "bracketed": "bracketed",
-    "one in flight (requests/s)": ("single_rps", "single_low_rps", "single_high_rps"),
+    "within the measured range": "bracketed",
+    "one request in flight (requests/s)": ("single_rps", "single_low_rps", "single_high_rps"),
     "saturated (requests/s)": ("saturated_rps", "saturated_low_rps", "saturated_high_rps"),
-    "falls beyond (in flight)": ("highest", "highest_low", "highest_high"),
-    "deviation": "error",
+    "throughput falls beyond (in flight)": ("highest", "highest_low", "highest_high"),
+    "deviation from the fit": "error",
     "why not": "reason",
 }
 SCHEMA = Schema(
@@ -40,18 +41,19 @@ SCHEMA = Schema(
         *CELL,
         column("levels", WHOLE, "", "number of concurrencies at which the server was the limit"),
         column("law", TEXT, "",
-            "law that fits the throughput best: queueing network or universal scalability law"
-            " (docs/explanation/closed-loops.md)",
+            "law that fits the throughput best: queueing network or universal scalability law;"
+            " docs/explanation/closed-loops.md defines its symbols",
                null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests",
-            "knee: the requests in flight of all tenants at which the two asymptotes of the"
-            " throughput meet; R/D for the queueing network, 1/sigma for the universal law"),
+            "knee: the number of requests in flight of all tenants at which the two asymptotes of"
+            " the throughput meet; R/D for the queueing network, 1/sigma for the universal law"),
         column("knee_low", REAL, "requests", "lower end of the 95 % profile interval of the knee"),
         column("knee_high", REAL, "requests",
-            "upper end of the 95 % profile interval of the knee; infinite if no concurrency bounds"
-            " it"),
+            "upper end of the 95 % profile interval of the knee; infinite if the measurements do"
+            " not bound it"),
         column("knee_rps", REAL, "requests/s",
-            "fitted throughput at the knee, rounded to a whole number of requests in flight"),
+            "fitted throughput at the whole number of requests in flight that is nearest to the"
+            " knee"),
         column("bracketed", FLAG, "",
             "true if concurrencies on both sides of the knee were measured"),
         column("single_rps", REAL, "requests/s",
@@ -67,8 +69,8 @@ SCHEMA = Schema(
         column("saturated_low_rps", REAL, "requests/s",
             "lower end of the 95 % interval of the column saturated_rps"),
         column("saturated_high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of the column saturated_rps; infinite if no"
-            " concurrency bounds it"),
+            "upper end of the 95 % interval of the column saturated_rps; infinite if the"
+            " measurements do not bound it"),
         column("kappa", REAL, "",
             "coherency kappa of the universal law; null for the queueing network",
                least=0),
@@ -86,10 +88,10 @@ SCHEMA = Schema(
         column("error", REAL, "share", "root mean square of the relative deviations from the fit",
                most=inf),
         column("verdict", TEXT, "",
-            "verdict: ok, failed, or infeasible (a setting of a grid without a model)",
+            "verdict: ok, failed, or infeasible (a setting of a grid has no model to serve)",
                choices=("ok", "failed", "infeasible")),
         column("reason", TEXT, "",
-            "reason why there is no knee, or no concurrency beyond the knee"),
+            "reason why there is no knee, or why the knee lies outside the measured concurrencies"),
     ],
     key=("cell",),
     holds=[
@@ -136,9 +138,14 @@ def _found(fit: Fit) -> Row:
 
 def _reason(fit: Fit | None, levels: Sequence[int]) -> str:
     if fit is None:
-        return f"{len(levels)} levels at which the server limited, {FEWEST_LEVELS} are needed"
+        return (
+            f"the server was the limit at {len(levels)} concurrencies; a fit needs {FEWEST_LEVELS}"
+        )
     if fit.knee.value > levels[-1]:
-        return f"the knee lies above the highest level, {levels[-1]} in flight: ask for more"
+        return (
+            f"the knee lies above the highest concurrency ({levels[-1]} requests in flight):"
+            " add higher concurrencies"
+        )
     if fit.knee.value < levels[0]:
-        return f"the knee lies below the lowest level, {levels[0]} in flight"
+        return f"the knee lies below the lowest concurrency ({levels[0]} requests in flight)"
     return ""

@@ -1,5 +1,5 @@
 """Make the table `operating_point_draws`: joint draws of the capacity of one server, for the
-uncertainty of plans."""
+uncertainty of fleet plans."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per operating point and joint draw. The draws express the uncertainty behind the"
-    " probabilities and intervals of the table fleets."
+    "One row per operating point, model and joint draw. The probabilities and intervals of the"
+    " table fleets follow from these draws."
 )
 SCHEMA = Schema(
     [
@@ -22,7 +22,7 @@ SCHEMA = Schema(
             "scenario: the server and the tenants that share one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
-        column("model", TEXT, "", "name of a model of the tenants"),
+        column("model", TEXT, "", "name of the model"),
         column("draw", WHOLE, "",
             "number of the draw; rows with the same number belong to the same joint draw; the"
             f" table has at most {RESAMPLES} draws"),

@@ -13,27 +13,28 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per load line with a lower limit and model of the load line: the capacity of one"
-    " server at this load line."
+    "One row per load line and model: the requests/s of the model that one server carries. A load"
+    " line without a lower limit has no row."
 )
 TITLE = "What one server carries"
 NOTE = (
-    "Requests/s of one image that a server carries for each of its models at the same time. A"
-    " server may get less load of any model, but no more load of one model in exchange for less"
-    " load of another model. Plans use the lower limit: a server carries more with a probability"
-    f" of {1 - LOWER:.2f}. To plan by hand, add servers until their lower limits cover the demand"
-    " for each model. If several mixes cover the demand, take the mix with the largest spare"
-    " capacity: the mix whose scarcest model has the highest lower limit in proportion to its"
-    " demand. Shared rates are corrected to the speed that the host had when models were measured"
-    " alone, so they may differ from the table of peaks. A lower limit may be above a certified"
-    " rate. Plan by the lower limit, since it uses the evidence of all windows."
+    "Requests/s (one image each) that a server carries for all its models at the same time. A"
+    " server also carries less load of any model, but not more load of one model in exchange for"
+    " less load of another model. Plans use the lower limit: a server carries more with a"
+    f" probability of {1 - LOWER:.2f}. To plan by hand, add servers until their lower limits cover"
+    " the demand for each model. If several mixes cover the demand, take the mix with the largest"
+    " spare capacity: divide the lower limit of each model by its demand, and take the mix whose"
+    " smallest quotient is largest. The rates of shared servers are corrected to the speed that the"
+    " host had in the dedicated measurements, so the rates may differ from the table of peaks. A"
+    " lower limit may be above a certified rate. Plan by the lower limit, since it uses the"
+    " evidence of all windows."
 )
 SHOWN = {
     "server": "server",
     "load line": "mix",
     "model": "model",
-    "lower limit": "lower_rps",
-    "estimate": "estimate_rps",
+    "lower limit (requests/s)": "lower_rps",
+    "estimate (requests/s)": "estimate_rps",
     "USD per month": "usd_per_month",
 }
 SCHEMA = Schema(
@@ -44,12 +45,12 @@ SCHEMA = Schema(
             "scenario: the server and the tenants that share one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
-        column("mix", TEXT, "", "text of the load line"),
-        column("model", TEXT, "", "name of a model of the tenants"),
+        column("mix", TEXT, "", "load line in words, as in the table peaks"),
+        column("model", TEXT, "", "name of the model"),
         column("lower_rps", REAL, "requests/s",
             f"lower limit of the requests/s of the model that one server carries: the {LOWER:.0%}"
-            " quantile; shared load lines are corrected to the speed of the host in the dedicated"
-            " cells", null=False),
+            " quantile; rates of shared servers are corrected to the speed of the host in the"
+            " dedicated cells", null=False),
         column("estimate_rps", REAL, "requests/s",
             "estimate of the requests/s of the model that one server carries", null=False),
         column("request_batch_size", WHOLE, "images",

@@ -11,15 +11,15 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables import costs
 
 DESCRIPTION = (
-    "One row per load line, pricing and price of `other_prices`, with the columns of costs; empty"
-    " without `other_prices`."
+    "One row per load line, pricing and entry of `other_prices`, with the columns of the table"
+    " costs. The table is empty without `other_prices`."
 )
 TITLE = "At other prices"
 NOTE = (
     "The cost of the same servers in other regions, or as other instances (`other_prices`): USD"
     " per million inferences at the estimated limit, 95 % intervals in brackets. Share: the share"
     " of the instance and of its price that belongs to a server. Valid on: the day on which the"
-    " price was valid, if known (a column Date of the list, or costs.priced_on)."
+    " price was valid, if known (from the column Date of the price list, or from costs.priced_on)."
 )
 SHOWN = {
     "server": "server",
@@ -32,9 +32,9 @@ SHOWN = {
     "cost": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
     "valid on": "price_date",
     "source": "price_source",
-    "doubtful": "price_doubts",
+    "doubts": "price_doubts",
 }
-SCHEMA = replace(costs.SCHEMA, key=())  # any column of the price can differ
+SCHEMA = replace(costs.SCHEMA, key=())  # no key, since prices may differ in any column
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

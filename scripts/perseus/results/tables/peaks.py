@@ -45,9 +45,11 @@ SCHEMA = Schema(
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
         column("cliff", TEXT, "",
             "cliff: the load step of at most 25 % over which the latency rises more than 20 times,"
-            " from within the SLA to beyond the SLA; empty without a cliff"),
-        column("other_load", TEXT, "", "largest load of other processes on the server's cores or"
-               " GPUs in a valid window of any repeat; empty if it was at most 10 %"),
+            " from within the SLA to beyond the SLA, in the first repeat with a cliff; empty"
+            " without a cliff"),
+        column("other_load", TEXT, "",
+            "largest load of other processes on the server's cores or GPUs in a valid window, in"
+            " the first repeat in which this load exceeded 10 %; empty if it never did"),
         column("first_failing_rps", REAL, "requests/s",
             "lowest total rate above the certified rate at which a window failed"),
         column("certified_scale", REAL, "", "certified rate as a load factor", least=0),
@@ -57,15 +59,15 @@ SCHEMA = Schema(
         column("first_failing_scale", REAL, "", "first_failing_rps as a load factor",
                least=0),
         column("sharing_ratio", REAL, "",
-            "sharing ratio: the sum of rate / dedicated peak over the tenants, at the estimates;"
-            " one shared server replaces this number of dedicated servers", least=0),
+            "sharing ratio: the sum of rate / dedicated peak over the tenants, at the estimated"
+            " limit; one shared server replaces this number of dedicated servers", least=0),
         column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
         column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}", least=0),
         column("certified_sharing_ratio", REAL, "",
             "sharing ratio computed from certified rates only", least=0),
         column("client_load", REAL, "",
             "load of the client: the sum of rate / client ceiling over the tenants, at the"
-            " estimates; if the load is far below 1, the client was not the limit; null if a"
+            " estimated limit; if the load is far below 1, the client was not the limit; null if a"
             " ceiling is unknown or unreliable", least=0),
         column("requests", WHOLE, "requests",
             "number of requests that count, in all windows of all repeats"),
@@ -121,7 +123,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
 
 
 def runtime(peak: RepeatedPeak) -> str:
-    """Return the runtime of the networks of a peak; the text joins several runtimes."""
+    """Return the runtime that executes the networks of a peak, or several runtimes joined by +."""
     served = peak.records[0].served_models
     backends = {name: model.backend for name, model in served.items()}
     of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)

@@ -15,26 +15,27 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 
 DESCRIPTION = (
-    "One row per shared server, prediction model and kind of left-out data. A prediction never"
-    " uses the left-out data."
+    "One row per shared server, preset, prediction model and kind of left-out measurements. A"
+    " prediction never uses the left-out measurements."
 )
 TITLE = "How far predictions are off"
 NOTE = (
-    "For each measured mix of different models, the prediction without the measurements of the"
-    " mix, of one of its models, or of the whole server: |predicted / measured - 1|. Noise:"
-    " uncertainty of the measured ratios (half of the 95 % interval, median). Carried nothing:"
-    " measured mixes that keep no SLA at any load; these mixes have no error."
+    "Errors of the predicted sharing ratios of all measured mixes of different models. Each"
+    " prediction leaves out the measurements of the mix, of one of its models, or of the whole"
+    " server. Error: |predicted / measured - 1|. Bias: mean of predicted / measured - 1. Noise:"
+    " relative uncertainty of the measured ratios (half of the 95 % interval; median over the"
+    " mixes). Infeasible: measured mixes that keep no SLA at any load; these mixes have no error."
 )
 SHOWN = {
     "server": "server",
-    "step": "step",
+    "prediction model": "step",
     "left out": "left_out",
     "predictions": "predictions",
     "median error": "median_error",
-    "nine of ten within": "p90_error",
+    "90th percentile of the error": "p90_error",
     "bias": "bias",
     "noise": "noise",
-    "carried nothing": "infeasible",
+    "infeasible": "infeasible",
 }
 SCHEMA = Schema(
     [
@@ -45,19 +46,19 @@ SCHEMA = Schema(
             f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),
         column("left_out", TEXT, "",
-            "data that the prediction of a mix does not use: the mix itself, one of its models"
-            " (one prediction for each model), or the server", choices=Out),
+            "measurements that the prediction of a mix does not use: of the mix itself, of one of"
+            " its models (one prediction for each model), or of the server", choices=Out),
         column("predictions", WHOLE, "",
-            "number of mixes with a prediction without this data", least=1),
+            "number of predictions without these measurements", least=1),
         column("median_error", REAL, "share", "median of |predicted / measured - 1|",
                null=False, most=inf),
         column("p90_error", REAL, "share",
-            "90th percentile of the relative errors", null=False, most=inf),
+            "90th percentile of |predicted / measured - 1|", null=False, most=inf),
         column("bias", REAL, "share", "mean of predicted / measured - 1", null=False, least=-1,
                most=inf),
         column("noise", REAL, "share",
-            "noise of the measured ratios: half of the 95 % interval of a measured ratio, divided"
-            " by the ratio; median over the mixes with a bounded interval", most=inf),
+            "noise: half of the 95 % interval of a measured ratio, divided by the ratio; median"
+            " over the mixes with a bounded interval", most=inf),
         column("infeasible", WHOLE, "",
             "number of mixes of different models that keep no SLA at any load on the server,"
             " although each tenant alone keeps its SLA"),

@@ -18,19 +18,20 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DESCRIPTION = (
     "One row per measured mix of different models on a shared server, and per unmeasured pair of"
-    " tenants; at most one hundred measured mixes and one hundred pairs. If several load lines"
-    " measured a mix, the first one counts. A mix that keeps no SLA at any load has no row."
+    " tenants; at most 100 mixes and 100 pairs per server. If several load lines have the same"
+    " mix, only the first load line counts. A mix that keeps no SLA at any load has no row."
 )
 TITLE = "Predicted sharing"
 NOTE = (
-    "Sharing ratio (sum of rate / dedicated peak) at the limit of a mix, predicted from dedicated"
-    " measurements of each tenant, without the measurement of the mix itself. Prediction models: "
+    "Sharing ratio (sum of rate / dedicated peak) at the limit of a mix, predicted from"
+    " measurements of each tenant alone and of other mixes. Prediction models: "
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + (
-        ". Perseus uses the model that predicts the other mixes best, and corrects its usual"
-        " error. Nine of ten predictions should lie within the interval. A pair needs no"
+        ". Perseus uses the model that predicts the other mixes best, and corrects its mean"
+        " error. Nine of ten measured ratios should lie within the interval of their prediction."
+        " Half-width: half of this interval, relative to the prediction. A pair needs no"
         " measurement if predictions are as exact as a second measurement, or if the interval is"
-        " narrow enough for your question. With `predict: true`, an experiment frontier does not"
+        " narrow enough for your question. With `predict: true`, an experiment `frontier` does not"
         " measure these pairs."
     )
 )
@@ -39,52 +40,56 @@ SHOWN = {
     "mix": "mix",
     "measured": ("measured_ratio", "measured_low", "measured_high"),
     "predicted": ("predicted_ratio", "predicted_low", "predicted_high"),
-    "by": "step",
-    "within": "within",
-    "as measured": "as_measured",
+    "prediction model": "step",
+    "half-width": "within",
+    "as exact as a measurement": "as_measured",
     "error": "error",
     **{step.value: f"{step.lower()}_ratio" for step in LadderStep},
-    "other mixes": "mixes_known",
+    "other measured mixes": "mixes_known",
     "why not": "reason",
 }
 INTERVAL = f"of the {100 * CONFIDENCE:.0f} % interval of a prediction"
 SCHEMA = Schema(
     [
-        column("study", TEXT, "", "name of the server"),
+        column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
-        column("mix", TEXT, "", "tenants under load, with the weights of their dedicated peaks"),
+        column("mix", TEXT, "",
+            "tenants with load and their weights; the rates are in proportion to weight x"
+            " dedicated peak"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
         column("measured_ratio", REAL, "",
             "measured sharing ratio: the sum of rate / dedicated peak at the limit, as in the"
             " table savings; null if not measured", least=0),
-        column("measured_low", REAL, "", f"lower end of the measured sharing ratio {CI}", least=0),
-        column("measured_high", REAL, "", f"upper end of the measured sharing ratio {CI}", least=0),
+        column("measured_low", REAL, "", f"measured sharing ratio: lower end {CI}", least=0),
+        column("measured_high", REAL, "", f"measured sharing ratio: upper end {CI}", least=0),
         column("predicted_ratio", REAL, "",
-            "predicted sharing ratio, by the prediction model that predicts the other"
-            " mixes best, corrected for the usual error of this model; null if too few"
-            " mixes were measured", least=0),
+            "predicted sharing ratio, by the prediction model that predicts the other mixes best,"
+            " corrected by the mean error of this model; null if too few mixes were measured",
+               least=0),
         column("predicted_low", REAL, "",
             f"predicted sharing ratio: lower end {INTERVAL}", least=0),
         column("predicted_high", REAL, "",
             f"predicted sharing ratio: upper end {INTERVAL}", least=0),
         column("within", REAL, "share",
-            "half of the prediction interval: nine of ten predictions have at most this error;"
-            " never less than the uncertainty of the measured ratios", most=inf),
+            "half of the prediction interval, relative to predicted_ratio: nine of ten predictions"
+            " have at most this error. The value is never less than the uncertainty of the"
+            " measured ratios", most=inf),
         column("as_measured", FLAG, "",
-            "true if the errors of nine of ten predictions are at most the difference that a"
-            " second measurement would have"),
+            "true if predictions are as exact as a second measurement: nine of ten predictions"
+            " differ from the measurement by no more than a second measurement would"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "",
             "prediction model behind the prediction:"
             f" {', '.join(LadderStep)} (docs/explanation/frontier.md);"
             " empty without a prediction", choices=("", *LadderStep)),
         *(
-            column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.description}", least=0)
+            column(f"{step.lower()}_ratio", REAL, "",
+                f"predicted sharing ratio by {step}: {step.description}", least=0)
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "",
             "number of other measured mixes of different models on the server; for an unmeasured"
-            " pair, one mix of each group of models counts"),
+            " pair, only one mix of each group of models counts"),
         column("reason", TEXT, "", "reason why there is no prediction"),
     ],
     key=("server", "preset", "mix"),

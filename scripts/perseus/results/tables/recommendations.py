@@ -24,10 +24,11 @@ SURE = 0.95
 DESCRIPTION = "One row per grid and dedicated or shared load line; empty without a grid."
 TITLE = "Recommended settings"
 NOTE = (
-    "The cheapest setting with a certified rate that keeps the bounds of the grid. The choice is"
+    "The cheapest setting that has a certified rate and keeps the bounds of the grid. The choice is"
     f" clear if the setting is the cheapest with a probability of at least {SURE:g}, and if the"
-    " runner-up costs more than the noise of the host explains. An experiment aa measures the"
-    " noise. A single run excludes the variation between server starts."
+    " extra cost of the runner-up, as a share, exceeds the noise floor of the host (from an"
+    " experiment `aa`). With a single repeat, the intervals exclude the variation between server"
+    " starts."
 )
 SHOWN = {
     "model or mix": "mix",
@@ -46,8 +47,8 @@ SCHEMA = Schema(
         column("setting", TEXT, "",
             "recommended setting; null without a recommendation", null=True),
         column("server", TEXT, "",
-            "server of the recommended setting, with settings that are not part of"
-            " the grid", null=True),
+            "server of the recommended setting, followed by the settings of the grid that change"
+            " the server", null=True),
         column("scenario", TEXT, "",
             "scenario of the recommended setting: the server and the tenants that share one Triton"
             " model repository",
@@ -73,17 +74,17 @@ SCHEMA = Schema(
             "probability that the recommended setting is the cheapest; null if a"
             " cost has no bound", least=0, most=1),
         column("noise_floor", REAL, "share",
-            "noise floor of the host: the relative difference between two equal single cells that"
-            " chance exceeds in 5 % of pairs; the highest value of these servers; null without an"
-            " experiment aa", most=inf),
+            "noise floor of the host: two cells with the same configuration differ by more than"
+            " this share in 5 % of pairs; the highest noise floor of the compared servers; null"
+            " without an experiment aa", most=inf),
         column("settings", WHOLE, "", "number of settings that were measured"),
         column("excluded", WHOLE, "",
             "number of measured settings without a certified rate or beyond a bound"),
         column("verdict", TEXT, "",
             "certainty of the recommendation: clear, too close to tell, only one (only one setting"
-            " remains) or none",
+            " can be recommended) or none (no setting can be recommended)",
                choices=VERDICTS),
-        column("recommendation", TEXT, "", "text of the recommendation"),
+        column("recommendation", TEXT, "", "recommendation in words"),
     ],
     key=("grid", "mix", "load_line"),
     holds=[
@@ -127,7 +128,7 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
     }
     cost = f"{best.of.description}: {_with_ends(usd)} USD per million inferences"
     if len(comparison.ranked) == 1:
-        only = f"{cost}. Of {row['settings']} settings it is the only one to be recommended."
+        only = f"{cost}. Of {row['settings']} settings, only this setting can be recommended."
         return row | {"verdict": "only one", "recommendation": only}
     runner_up = comparison.ranked[1]
     ratio = runner_up.usd.over(best.usd).interval()
@@ -156,10 +157,10 @@ def _sure(probability: float) -> str:
     if np.isnan(probability):
         return ""
     how = f"of {probability:.3f}" if probability <= 0.999 else "above 0.999"
-    return f"; the former is the cheapest with a probability {how}"
+    return f"; the recommended setting is the cheapest with a probability {how}"
 
 
 def _noise(floor: float | None) -> str:
     if floor is None:
-        return "; how far single cells differ by chance on this host was not measured (kind: aa)"
-    return f"; ratios up to {1 + floor:.3g} are the noise of this host"
+        return "; the noise floor of this host was not measured (experiment `aa`)"
+    return f"; ratios up to {1 + floor:.3g} may be noise of this host"

@@ -69,7 +69,10 @@ class Offered(BaseModel):
 
     @property
     def longest_recovery_s(self) -> float:
-        """Longest recovery time in s; infinite if a recovery had not ended, NaN without bursts."""
+        """Longest recovery time in s; NaN without bursts.
+
+        The result is infinite if the server had not recovered by the end of the window.
+        """
         found = [np.inf if each.recovery_s is None else each.recovery_s for each in self.bursts]
         return max(found, default=np.nan)
 
@@ -89,14 +92,14 @@ class ReplayRecord(Record):
 
     offered: tuple[Offered, ...] = Field(
         description=(
-            "per phase (shared, alone) and tenant with load: its number `window` in"
-            " windows.parquet, the configured mean rate, the verdict, the share of requests within"
-            " the SLA with its 95 % interval, the worst minute, the bursts of its arrivals, each"
-            " with the seconds until recovery (null if the server had not recovered), the largest"
-            " number of requests in flight, `fidelity` (send lag, share of requests sent within 1"
-            " ms, requests dropped by the client), and for each second of the window the number of"
-            " requests with an intended send time in this second, and the number of these requests"
-            " within the SLA"
+            "per phase (shared, alone) and tenant with load: `window`, the number of its window in"
+            " windows.parquet; the configured mean rate; the verdict; the share of requests within"
+            " the SLA with its 95 % interval; the worst minute; the bursts of the arrivals, each"
+            " with the seconds until recovery (null if the server had not recovered by the end of"
+            " the window); the largest number of requests in flight; `fidelity`: send lag, share"
+            " of requests sent within 1 ms, and number of requests dropped by the client; and for"
+            " each second of the window the number of requests with an intended send time in this"
+            " second, and how many of these requests were within the SLA"
         )
     )
 
@@ -111,25 +114,29 @@ class ReplayRecord(Record):
 
 
 RECORD = ReplayRecord
-DESCRIPTION = "One row per phase (together, alone) and tenant of a replay; empty without a replay."
+DESCRIPTION = (
+    "One row per phase (shared, alone) and tenant of each replay. The table is empty without an"
+    " experiment `replay`."
+)
 TITLE = "Bursts and traces"
 NOTE = (
     "The same arrivals, sent to all tenants together (shared) and to each tenant alone on the same"
-    " server. Attained: requests within the SLA, 95 % interval in brackets; the worst minute may"
-    " begin at any second. Recovery: the time from the end of a burst until all its requests have"
-    " ended and the SLA has held for one second. Sent on time: the share of requests that the"
-    " client sent within 1 ms of the intended send time; the client causes late sends."
+    " server. Attained: share of requests within the SLA, 95 % interval in brackets; the worst"
+    " minute may begin at any second. Recovery: the time from the end of a burst until all its"
+    " requests have ended and the SLA has held for one second. Sent on time: the share of requests"
+    " that the client sent within 1 ms of the intended send time. If this share is low, the client"
+    " and not the server delayed requests."
 )
 SHOWN = {
     "cell": "cell",
     "tenant": "tenant",
     "phase": "phase",
-    "asked (requests/s)": "rate_rps",
-    "offered": "offered_rps",
-    "busiest second": "busiest_rps",
+    "configured (requests/s)": "rate_rps",
+    "offered (requests/s)": "offered_rps",
+    "busiest second (requests)": "busiest_rps",
     "attained": ("attained", "attained_low", "attained_high"),
     "worst minute": "worst_minute_attained",
-    "from (s)": "worst_minute_start_s",
+    "worst minute from (s)": "worst_minute_start_s",
     "bursts": "bursts",
     "worst recovery (s)": "worst_recovery_s",
     "most in flight": "most_in_flight",
@@ -144,12 +151,13 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("phase", TEXT, "",
-            "phase: shared (all tenants together) or alone; both phases replay the same arrivals",
+            "phase of the replay: shared (all tenants together) or alone (each tenant alone), both"
+            " with the same arrivals",
                choices=PHASES),
-        column("process", TEXT, "", "poisson, gamma, mmpp or trace",
+        column("process", TEXT, "", "arrival process: poisson, gamma, mmpp or trace",
                choices=("poisson", "gamma", "mmpp", "trace")),
         column("duration_s", REAL, "s", "duration of the replayed arrivals", null=False),
-        column("rate_rps", REAL, "requests/s", "configured mean rate"),
+        column("rate_rps", REAL, "requests/s", "configured mean rate of the tenant"),
         column("offered_rps", REAL, "requests/s", "mean rate of the drawn arrivals"),
         column("busiest_rps", REAL, "requests/s", "largest number of arrivals in one second"),
         column("dispersion", REAL, "",
@@ -157,8 +165,8 @@ SCHEMA = Schema(
             " Poisson arrivals", least=0),
         column("requests", WHOLE, "requests", "number of requests that the client sent", null=True),
         column("effective_requests", REAL, "requests",
-            "effective number of requests: the number of independent requests that would carry the"
-            " same evidence (docs/explanation/verdict.md)"),
+            "effective number of requests: the number of independent requests with the same amount"
+            " of evidence as these correlated requests (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out or were not sent",
                null=True),
@@ -169,9 +177,9 @@ SCHEMA = Schema(
         column("attained", REAL, "share",
             "attainment: the share of requests within the latency of the SLA"),
         column("attained_low", REAL, "share",
-            "lower end of the 95 % interval of the attainment, computed as for a verdict"
-            " (docs/explanation/verdict.md)"),
-        column("attained_high", REAL, "share", "upper end of the 95 % interval of the attainment"),
+            "lower end of the 95 % interval of the column attained (docs/explanation/verdict.md)"),
+        column("attained_high", REAL, "share",
+            "upper end of the 95 % interval of the column attained"),
         column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
@@ -181,29 +189,29 @@ SCHEMA = Schema(
         column("worst_minute_requests", WHOLE, "requests",
             "number of requests with an intended send time in the worst minute", null=True),
         column("worst_minute_attained", REAL, "share",
-            "attainment in the worst minute: the share of its requests within the latency of the"
-            " SLA"),
+            "attainment in the worst minute: the share of the requests of this minute within the"
+            " latency of the SLA"),
         column("bursts", WHOLE, "",
             "number of bursts in the arrivals of the tenant (docs/explanation/replay.md)",
                null=True),
         column("worst_recovery_s", REAL, "s",
-            "longest recovery time: from the end of a burst until the server had recovered;"
-            " infinite if the server had not recovered by the end of the window"),
+            "longest recovery time: from the end of a burst until the server has recovered;"
+            " infinite if the server has not recovered by the end of the window"),
         column("most_in_flight", WHOLE, "requests",
             "largest number of requests that are past their intended send time and have no"
             " response yet", null=True),
         column("lag_p50_ms", REAL, "ms", "median of the send lag (actual - intended send time)"),
-        column("lag_p99_ms", REAL, "ms", "its 99th percentile"),
-        column("lag_max_ms", REAL, "ms", "its maximum"),
+        column("lag_p99_ms", REAL, "ms", "99th percentile of the send lag"),
+        column("lag_max_ms", REAL, "ms", "maximum of the send lag"),
         column("punctual", REAL, "share",
             "share of requests that were sent within 1 ms of their intended send time"),
         column("unsent", WHOLE, "requests",
-            "number of requests that the client never sent", null=True),
+            "number of requests that the client dropped", null=True),
         column("client_cpu", REAL, "cores",
             "utilisation of the client: its CPU time divided by the wall time"),
         column("verdict", TEXT, "",
             "verdict: ok, sla_missed, client_limited, disturbed, failed, blocked, or infeasible (a"
-            " setting of a grid without a model)",
+            " setting of a grid has no model to serve)",
                choices=(*ReplayVerdict, "failed", "blocked", "infeasible")),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
@@ -214,7 +222,7 @@ SCHEMA = Schema(
         ascending("lag_p50_ms", "lag_p99_ms", "lag_max_ms"),
     ],
 )  # fmt: skip
-"""Schema of the table. The columns of a phase are null if the phase was not measured."""
+"""Schema of the table. Measured columns are null in the rows of a phase that was not measured."""
 
 OF_WINDOW = (
     "offered_rps",

@@ -19,32 +19,33 @@ from perseus.results.tables.peaks import runtime
 from perseus.study.setting import MARK
 
 DESCRIPTION = (
-    "One row per dedicated peak of a model that was measured with several runtimes or precisions;"
-    " empty if no model has several runtimes or precisions."
+    "One row per dedicated peak of a model that was measured with several runtimes or precisions."
+    " The table is empty without a model of this kind."
 )
 TITLE = "Runtimes"
 NOTE = (
-    "Limits of a model alone in requests/s, with settings that differ only in runtime and"
-    " precision; 95 % intervals in brackets. The rank compares only runtimes that computed in the"
-    " same precision. Another precision has other operations and other responses: the ratio to"
-    " fp32 shows the gain of the precision, and not which runtime is faster."
+    "Limits of a model alone, with settings that differ only in runtime and precision; 95 %"
+    " intervals in brackets. P(fastest) compares only runtimes that computed in the same precision."
+    " Another precision has other operations and other responses: the ratio to fp32 shows the gain"
+    " of the precision, and not which runtime is faster."
 )
 SHOWN = {
     "model": "mix",
     "precision": "precision",
     "runtime": "runtime",
     "cores": "cores",
-    "limit": ("estimate_rps", "ci_low_rps", "ci_high_rps"),
-    "of the fastest at this precision": ("rate_ratio", "ratio_low", "ratio_high"),
+    "limit (requests/s)": ("estimate_rps", "ci_low_rps", "ci_high_rps"),
+    "limit / fastest limit at this precision": ("rate_ratio", "ratio_low", "ratio_high"),
     "P(fastest)": "probability_fastest",
-    "of the fastest in fp32": ("fp32_ratio", "fp32_ratio_low", "fp32_ratio_high"),
+    "limit / fastest limit in fp32": ("fp32_ratio", "fp32_ratio_low", "fp32_ratio_high"),
     "relative error": "relative_error",
     "verdict": "verdict",
 }
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("question", TEXT, "", "model, with the settings that all rows of the model share"),
+        column("question", TEXT, "",
+            "model, with the settings that are equal in all compared rows"),
         column("model", TEXT, "", "name of the model"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
         column("mix", TEXT, "", "name of the tenant, as in the table peaks"),
@@ -76,8 +77,9 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of the column rate_ratio", least=0, most=inf),
         column("probability_fastest", REAL, "",
-            "probability that the runtime is the fastest with the same precision: its share of the"
-            " joint draws; null if a limit has no bound", least=0, most=1),
+            "probability that the runtime is the fastest with the same precision: the share of the"
+            " joint draws in which its limit is highest; null if a limit has no bound",
+               least=0, most=1),
         column("fp32_ratio", REAL, "",
             "limit of this runtime / limit of the fastest runtime in fp32, which shows the gain of"
             " another precision; null in fp32", least=0),
@@ -86,8 +88,8 @@ SCHEMA = Schema(
         column("fp32_ratio_high", REAL, "",
             "upper end of the 95 % interval of the column fp32_ratio", least=0, most=inf),
         column("relative_error", REAL, "",
-            "relative error of the served responses against the network in fp32"
-            " (docs/evidence/exports.md): the largest error of all repeats", least=0),
+            "relative error of the served responses, compared with the responses of the network in"
+            " fp32 (docs/evidence/exports.md): the largest error of all repeats", least=0),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -109,11 +111,10 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
-    """Return groups of dedicated peaks of a model that differ in runtime and precision only.
+    """Return groups of dedicated peaks of one model that differ in runtime and precision only.
 
-    The key of a group is the text of the common settings.
-
-    A model with only one peak in its group is left out.
+    The key of a group contains the common settings. A group with only one runtime and precision is
+    left out.
     """
     found: dict[tuple[Hashable, ...], list[RepeatedPeak]] = {}
     for peak in peaks:

@@ -24,9 +24,9 @@ SCHEMA = Schema(
         column("sharing_ratio", REAL, "",
             "sharing ratio: the sum of rate / dedicated peak over the tenants", least=0),
         column("speed_change", REAL, "",
-            "speed of the server relative to the dedicated cells, by saturation probes (geometric"
-            " mean over the tenants); sharing_ratio corrects the dedicated peaks for this speed"
-            " (docs/explanation/sharing-ratio.md)", least=0),
+            "speed of the server in the shared cells / its speed in the dedicated cells, by"
+            " saturation probes (geometric mean over the tenants); sharing_ratio corrects the"
+            " dedicated peaks for this speed (docs/explanation/sharing-ratio.md)", least=0),
         column("saving", REAL, "share",
             "saving of the shared server, relative to the cost of dedicated servers: 1 - 1 /"
             " sharing_ratio; if the saving is negative, sharing costs more", least=-inf),
@@ -36,18 +36,18 @@ SCHEMA = Schema(
             "probability of a saving: the share of the draws with a saving above 0; null if an end"
             " of the interval is open", least=0, most=1),
         column("ci_simultaneous_low", REAL, "share",
-            "lower end of the 95 % interval of the saving that holds for all load lines of the"
-            " scenario at once, so also for the best one",
+            "lower end of the simultaneous 95 % interval of the saving. With a probability of 95"
+            " %, the savings of all load lines of the scenario lie within their simultaneous"
+            " intervals, so the interval also holds for the largest saving",
                least=-inf),
         column("ci_simultaneous_high", REAL, "share",
-            "upper end of the 95 % interval of the saving that holds for all load lines of the"
-            " scenario at once", least=-inf),
+            "upper end of the simultaneous 95 % interval of the saving", least=-inf),
         column("noise_floor", REAL, "share",
-            "noise floor of the host: the relative difference between two equal single cells that"
-            " chance exceeds in 5 % of pairs; null without an experiment aa",
+            "noise floor of the host: two cells with the same configuration differ by more than"
+            " this share in 5 % of pairs; null without an experiment aa",
                most=inf),
         column("lines_compared", WHOLE, "",
-            "number of load lines of the scenario for which the simultaneous interval holds"),
+            "number of load lines of the scenario that the simultaneous intervals cover"),
     ],
     key=("scenario", "load_line"),
     holds=[

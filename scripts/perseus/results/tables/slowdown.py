@@ -42,39 +42,39 @@ class SlowdownRecord(Record):
     )
     steps: tuple[Step, ...] = Field(
         description=(
-            "the windows in their order: the round, the tenants under load, `outcome` and `reason`"
-            " (ok, client_limited or disturbed; the latter two have no results), and `seen`, the"
-            " results of each tenant: requests, the share that was answered, the verdict on its"
-            " SLA, and the mean (by batch means) and the p95 of the latency in ms, each with its"
-            " 95 % interval, null if unbounded"
+            "one entry per window, in their order: the round, the tenants with load, `outcome`"
+            " (ok, client_limited or disturbed) with its `reason`, and, for ok, the results of"
+            " each tenant in `seen`: number of requests, share of requests with a response,"
+            " verdict on the SLA, and the mean (by batch means) and the p95 of the latency in ms,"
+            " each with its 95 % interval (null for an end without a bound)"
         )
     )
 
 
 RECORD = SlowdownRecord
 DESCRIPTION = (
-    "One row per ordered pair of tenants: a tenant, and the tenant beside it. In the row of a"
-    " tenant beside itself, the tenant is alone in both windows (A/A). The table is empty without"
+    "One row per ordered pair of tenants: a tenant, and the tenant beside it. If both are the same"
+    " tenant, the row compares two windows of this tenant alone (A/A). The table is empty without"
     " an experiment `slowdown`."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
     "Slowdown of the mean and of the p95: latency beside another tenant / latency alone at the"
-    " same rate, with 95 % intervals. A tenant beside itself is alone in both windows (A/A), which"
-    " shows the noise. A slowdown is beyond the noise if the 95 % interval of slowdown"
-    " / A/A excludes 1."
+    " same rate, with 95 % intervals. A row of a tenant beside itself compares two windows of this"
+    " tenant alone (A/A), which shows the noise. A slowdown is beyond the noise if the 95 %"
+    " interval of its ratio to the slowdown in the A/A row excludes 1."
 )
 SHOWN = {
     "cell": "cell",
     "tenant": "tenant",
     "beside": "beside",
     "requests/s": "rate_rps",
-    "alone, mean (ms)": "alone_mean_ms",
-    "slowdown": ("slowdown", "slowdown_low", "slowdown_high"),
-    "of p95": ("p95_slowdown", "p95_slowdown_low", "p95_slowdown_high"),
+    "mean alone (ms)": "alone_mean_ms",
+    "slowdown of the mean": ("slowdown", "slowdown_low", "slowdown_high"),
+    "slowdown of p95": ("p95_slowdown", "p95_slowdown_low", "p95_slowdown_high"),
     "beyond noise": "beyond_noise",
     "windows over the SLA": "over_sla",
-    "of": "comparisons",
+    "of windows": "comparisons",
     "verdict": "verdict",
     "why not": "reason",
 }
@@ -96,37 +96,39 @@ SCHEMA = Schema(
         column("over_sla", WHOLE, "",
             "number of comparisons in which the tenant failed its SLA beside the other tenant"),
         column("alone_mean_ms", REAL, "ms",
-            "mean latency of the tenant alone: the geometric mean over the windows"),
+            "mean latency of the tenant alone, as the geometric mean over the windows"),
         column("mean_ms", REAL, "ms",
-            "mean latency beside the other tenant: the geometric mean over the windows"),
+            "mean latency of the tenant beside the other tenant, as the geometric mean over the"
+            " windows"),
         column("slowdown", REAL, "",
-            "slowdown of the mean latency (beside the other tenant / alone): the geometric mean"
+            "slowdown of the mean latency (beside the other tenant / alone), as the geometric mean"
             " over the comparisons", least=0),
         column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column slowdown",
                least=0),
         column("slowdown_high", REAL, "",
             "upper end of the 95 % interval of the column slowdown", least=0),
         column("alone_p95_ms", REAL, "ms",
-            "95th percentile of the latency alone: the geometric mean over the windows"),
-        column("p95_ms", REAL, "ms",
-            "95th percentile of the latency beside the other tenant: the geometric mean over the"
+            "95th percentile of the latency of the tenant alone, as the geometric mean over the"
             " windows"),
+        column("p95_ms", REAL, "ms",
+            "95th percentile of the latency of the tenant beside the other tenant, as the"
+            " geometric mean over the windows"),
         column("p95_slowdown", REAL, "",
-            "slowdown of the 95th percentile (beside the other tenant / alone): the geometric mean"
-            " over the comparisons", least=0),
+            "slowdown of the 95th percentile of the latency (beside the other tenant / alone), as"
+            " the geometric mean over the comparisons", least=0),
         column("p95_slowdown_low", REAL, "",
             "lower end of the 95 % interval of the column p95_slowdown",
                least=0),
         column("p95_slowdown_high", REAL, "",
             "upper end of the 95 % interval of the column p95_slowdown", least=0),
         column("beyond_noise", FLAG, "",
-            "true if the slowdown differs significantly from the A/A comparison of the tenant: the"
-            " 95 % interval of their ratio excludes 1; null in the A/A row",
+            "true if the slowdown differs significantly from the slowdown in the A/A row of the"
+            " tenant: the 95 % interval of their ratio excludes 1; null in the A/A row",
                null=True),
         column("verdict", TEXT, "",
             "verdict: ok, infeasible (the server does not keep up with the pair, or with the"
-            " tenant alone), uncertified (no requests, or missing responses to the tenant alone),"
-            " client_limited, disturbed, throttled, failed or blocked",
+            " tenant alone), uncertified (no requests, or missing responses while the tenant is"
+            " alone), client_limited, disturbed, throttled, failed or blocked",
                choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],

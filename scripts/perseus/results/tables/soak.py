@@ -37,14 +37,15 @@ class Reading(BaseModel):
 
 @dataclass(frozen=True)
 class Series:
-    """Values of a quantity over the hours since the first window, shape (n,).
+    """Values of a quantity over the hours since the first window; `hours`, `values` and `requests`
+    have shape (n,).
 
-    A latency is infinite if too many requests got no response.
-
-    The quantity belongs to `tenant`, or to the whole server if `tenant` is None. Changes are
-    relative to the level of the quantity, or to `scale` if given. Percentages are relative to
-    `requests`. `exceedance` is the share of late requests, and `allowed` is the share that the SLA
-    allows; both are NaN for other quantities.
+    The quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is
+    infinite if too many requests got no response. Changes are relative to the level of the
+    quantity, or to `scale` if given. For failed requests, `requests` has the number of requests in
+    each window, and `values` are percentages of it. For the percentile of the SLA, `exceedance` is
+    the share of late requests, and `allowed` is the share that the SLA allows; both are NaN for
+    other quantities.
     """
 
     quantity: str
@@ -71,8 +72,8 @@ class SoakRecord(Record):
     )
     readings: tuple[Reading, ...] = Field(
         description=(
-            "readings after each window: `time_ns` (monotonic clock), `memory_bytes` (the sum of"
-            " the resident sets of the processes of the server) and `open_files` (the number of"
+            "one reading after each window: `time_ns` (monotonic clock), `memory_bytes` (the sum"
+            " of the resident sets of the processes of the server) and `open_files` (the number of"
             " their file descriptors); null if this host cannot read them"
         )
     )
@@ -120,7 +121,7 @@ def _series(
     values: Floats,
     start_ns: int,
 ) -> Series:
-    """Return a series without unknown values."""
+    """Return the series of a quantity, without unknown values."""
     known, hours = ~np.isnan(values), (np.array(times_ns) - start_ns) / HOUR_NS
     return Series(quantity, tenant, unit, hours[known], values[known])
 
@@ -129,13 +130,13 @@ RECORD = SoakRecord
 DESCRIPTION = "One row per cell and quantity that can drift."
 TITLE = "Soak"
 NOTE = (
-    "The same load on one server for hours. A quantity grows or falls if the 95 % interval of its"
-    " change per hour (in brackets) excludes 0, and the change is at least 1 % of the level at the"
-    " start. A quantity is steady if the interval excludes 10 % of this level per hour. For failed"
-    " requests, changes are shares of the exceedance that the SLA allows; the next column has the"
-    " number of failed requests. A latency is infinite in windows in which more requests failed"
-    " than its percentile leaves out; this latency is never called steady. Memory and open files"
-    " belong to the processes of the server, and are measured between windows."
+    "Constant load on one server for hours. A quantity grows or falls if the 95 % interval of its"
+    " change per hour (in brackets) excludes 0, and the change over the whole time is at least 1 %"
+    " of the level at the start. A quantity is steady if the interval excludes changes of 10 % of"
+    " this level per hour. For failed requests, both percentages refer to the share of late"
+    " requests that the SLA allows. A latency is infinite in windows in which more requests failed"
+    " than its percentile leaves out (5 % for p95), and is then never called steady. Memory and"
+    " open files belong to the processes of the server, and are measured between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -146,11 +147,11 @@ SHOWN = {
     "at the start": "level",
     "change per hour": ("per_hour", "low_per_hour", "high_per_hour"),
     "drift": "drift",
-    "over the SLA": "exceedance",
-    "of which may be": "allowed",
+    "late requests (share)": "exceedance",
+    "allowed by the SLA (share)": "allowed",
     "failed requests": "failed_requests",
     "of requests": "requests",
-    "over 1 % of them from (h)": "failing_from_hours",
+    "over 1 % failed from (h)": "failing_from_hours",
     "verdict": "verdict",
     "reason": "reason",
 }
@@ -161,8 +162,9 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant; null for quantities of the whole server",
                null=True),
         column("quantity", TEXT, "",
-            "quantity: the median (p50) or the percentile of the SLA of the latency, the memory or"
-            " the open files of the processes of the server, or the failed requests of the tenant"),
+            "quantity: the median latency (p50) or the latency at the percentile of the SLA, such"
+            " as p95, or failed requests, all of a tenant; or the memory or the open files of the"
+            " processes of the server"),
         column("unit", TEXT, "",
             "unit of the level and of the change: ms, MB (10^6 bytes), files or % (of the"
             " requests)"),
@@ -180,24 +182,25 @@ SCHEMA = Schema(
         column("high_per_hour", REAL, "unit/h",
             "upper end of the 95 % interval of the column per_hour", least=-inf),
         column("drift", TEXT, "",
-            "trend: grows, falls, steady, too short to tell, or infinite at times (in some"
-            " windows, more requests failed than the percentile leaves out)",
+            "trend of the quantity: grows, falls, steady, too short to tell, or infinite at times"
+            " (in some windows, more requests failed than the percentile leaves out)",
                choices=Trend),
         column("exceedance", REAL, "share",
-            "exceedance in these windows: the share of requests that took longer than the SLA or"
-            " had no response; null for quantities other than the percentile of the SLA", most=1),
+            "exceedance in all valid windows: the share of requests that took longer than the SLA"
+            " or had no response; null for quantities other than the percentile of the SLA",
+               most=1),
         column("allowed", REAL, "share",
             "share of requests that the SLA allows to be late; null for quantities other than the"
             " percentile of the SLA", most=1),
         column("requests", WHOLE, "requests",
-            "number of requests in these windows; null for quantities other than"
-            " failed requests", null=True),
+            "number of requests in all valid windows; null for quantities other than failed"
+            " requests", null=True),
         column("failed_requests", WHOLE, "requests",
             "number of failed requests: errors, refusals, and requests without a response by the"
             " end of their window", null=True),
         column("failing_from_hours", REAL, "h",
             "time from the first window to the first window in which over 1 % of the requests"
-            " failed, if significantly over 1 % of all later requests also failed"
+            " failed, if significantly over 1 % also failed from this window to the end"
             " (docs/explanation/soak.md); null without a window of this kind"),
         column("verdict", TEXT, "",
             "verdict: ok, infeasible (the server died under the load), blocked, client_limited,"
@@ -245,7 +248,7 @@ def _row(record: SoakRecord, series: Series) -> Row:
 def _failed_requests(series: Series) -> Row:
     """Return the number of failed requests, and the time from which too many requests fail.
 
-    The result is empty for other quantities.
+    All values are None for quantities other than failed requests.
     """
     if series.requests is None:
         return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
@@ -258,12 +261,10 @@ def _failed_requests(series: Series) -> Row:
 
 
 def failing(requests: NDArray[np.int64], failed: Floats) -> NDArray[np.bool_]:
-    """Return the windows in which over 1 % of the requests failed.
+    """Return whether too many requests failed in each of n windows; all arrays have shape (n,).
 
-    A window counts only if the share is also significantly above 1 % in all later windows together
-    (interval of Clopper and Pearson).
-
-    All arrays have shape (n,).
+    Over 1 % of the requests of the window must have failed, and also significantly over 1 % of the
+    requests from this window to the end (interval of Clopper and Pearson).
     """
     later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, failed))
     surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED

@@ -32,24 +32,24 @@ class StartupRecord(Record):
 
     starts: tuple[Start, ...] = Field(
         description=(
-            "per start of the server, in their order: the requested state of the page cache, the"
-            " share of the model files in memory, the seconds until the server is ready, and per"
-            " tenant the load time in seconds, and the latency of its first and of later"
-            " inferences in ms"
+            "one entry per start of the server, in their order: the requested state of the page"
+            " cache, the share of the model files in memory, the seconds until the server is"
+            " ready, and per tenant the load time in seconds, the latency of the first inference"
+            " in ms, and the median latency of later inferences in ms"
         )
     )
 
 
 RECORD = StartupRecord
 DESCRIPTION = (
-    "One row per start of a server and tenant; if a cell has no start, it has one row per tenant"
-    " with the reason. The table is empty without an experiment `startup`."
+    "One row per start of a server and tenant. A cell without a start has one row per tenant with"
+    " the reason. The table is empty without an experiment `startup`."
 )
 TITLE = "Starts of servers"
 NOTE = (
-    "Fresh servers, one after another: the time from the start to all models ready, the load time"
-    " of each model, the latency of its very first inference, and the median latency of later"
-    " inferences."
+    "Perseus starts fresh servers, one after another. Ready: the time from the start until all"
+    " models are ready. Load: the load time of each model. First inference: the latency of the"
+    " very first inference of a model. Steady inference: the median latency of later inferences."
 )
 SHOWN = {
     "cell": "cell",
@@ -69,18 +69,19 @@ SCHEMA = Schema(
     [
         *CELL,
         column("start", WHOLE, "",
-            "number of the start, from 1 for each state of the page cache;"
-            " null if no server started", null=True, least=1),
+            "number of the start, counted from 1 for each state of the page cache; null if no"
+            " server started", null=True, least=1),
         column("page_cache", TEXT, "",
-            "state of the page cache: warm (the model files stay in the page cache) or cold (the"
-            " system is requested to drop the files)", null=True,
+            "requested state of the page cache: warm (the model files stay in the page cache) or"
+            " cold (the system is asked to drop these files from the page cache before the start)",
+               null=True,
                choices=("warm", "cold")),
         column("resident_share", REAL, "share",
             "share of the pages of all model files of the scenario that were in memory before the"
             " start"),
         column("ready_s", REAL, "s", "start time of the server, until all models are ready"),
         column("tenant", TEXT, "",
-            "load time of the model, from the server's log; null if the log is not on this host"),
+            "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("load_s", REAL, "s",
             "load time of the model, by the log of the server; null if the log is not on this"
@@ -89,9 +90,9 @@ SCHEMA = Schema(
         column("steady_inference_ms", REAL, "ms",
             "median latency of later requests, sent one after another"),
         column("verdict", TEXT, "",
-            "outcome of the cell: ok, failed (a start failed, which ended the"
-            " cell), infeasible (a setting of a grid without a model),"
-            " blocked, client_limited, disturbed or throttled", choices=VERDICTS),
+            "outcome of the cell: ok, failed (a start failed, which ended the cell), infeasible (a"
+            " setting of a grid has no model to serve), blocked, client_limited, disturbed or"
+            " throttled", choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "page_cache", "start", "tenant"),

@@ -29,11 +29,11 @@ SCHEMA = Schema(
         column("estimate_rps", REAL, "requests/s",
             "rate of the tenant at the estimated limit of this repeat"),
         column("ci_low_rps", REAL, "requests/s",
-            "rate of the tenant at the lower end of the 95 % interval of the load line, over all"
-            " repeats"),
+            "rate of the tenant at the lower end of the 95 % interval of the estimated limit, from"
+            " all repeats"),
         column("ci_high_rps", REAL, "requests/s",
-               "rate of the tenant at the upper end of the 95 % interval of the load line, over"
-               " all repeats", most=inf),
+               "rate of the tenant at the upper end of the 95 % interval of the estimated limit,"
+               " from all repeats", most=inf),
         column("base_rps", REAL, "requests/s",
             "rate of the tenant at load factor s = 0: its entry of `base` in the load line r(s) ="
             " base + s x direction"),
@@ -43,10 +43,10 @@ SCHEMA = Schema(
         column("dedicated_rps", REAL, "requests/s",
             "dedicated peak of the tenant on the same server (estimate, mean of the repeats)"),
         column("requests", WHOLE, "requests",
-            "number of requests in the last certified window", null=True),
+            "number of requests in the last window that certified the rate", null=True),
         column("effective_requests", REAL, "requests",
-            "effective number of requests: the number of independent requests that would carry the"
-            " same evidence (docs/explanation/verdict.md)"),
+            "effective number of requests: the number of independent requests with the same amount"
+            " of evidence as these correlated requests (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches",
             "number of batches of the batch-means interval of the exceedance"
             " (docs/explanation/verdict.md)", null=True),
@@ -56,8 +56,8 @@ SCHEMA = Schema(
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column p95_ms"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of the column p95_ms; infinite if too few requests"
-            " bound it"),
+            "upper end of the 95 % interval of the column p95_ms; infinite if there are too few"
+            " requests for an upper bound"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
                " same rate; null in dedicated scenarios"),
@@ -67,8 +67,8 @@ SCHEMA = Schema(
             "lower end of the 95 % interval of the column slowdown, from the intervals of both p95"
             " latencies", least=0),
         column("slowdown_high", REAL, "",
-            "upper end of the 95 % interval of the column slowdown; infinite if too few requests"
-            " bound it",
+            "upper end of the 95 % interval of the column slowdown; infinite if there are too few"
+            " requests for an upper bound",
                least=0),
         column("sla_percentile", REAL, "%",
             "percentile of the latency to which the SLA applies", null=False),
@@ -83,16 +83,18 @@ SCHEMA = Schema(
             "upper one-sided bound of the exceedance, at the confidence of the verdict"),
         column("queue_ms", REAL, "ms", "mean queue time in the server"),
         column("compute_ms", REAL, "ms",
-            "mean service time in the server: input, network and output"),
+            "mean service time in the server: preparation of the inputs, inference, and"
+            " preparation of the outputs"),
         column("client_ms", REAL, "ms",
-            "rest of the mean latency: transfer over the network, and the client"),
+            "mean latency minus queue_ms and compute_ms: transfer over the network, and the"
+            " client"),
         column("unloaded_p50_ms", REAL, "ms",
-            "median latency without load: of requests that are sent one after another"),
+            "median latency without load, from requests that are sent one after another"),
         column("first_inference_ms", REAL, "ms", "latency of the very first request of the tenant"),
         column("startup_s", REAL, "s", "start time of the server, until all models are ready"),
         column("preprocessing", TEXT, "",
-            "place of the conversion of images into tensors: client (before the window) or server;"
-            " empty if requests are tensors", choices=("", "client", "server")),
+            "where images are converted into tensors: client (before the window) or server; empty"
+            " if the requests are tensors", choices=("", "client", "server")),
         column("request_bytes", REAL, "bytes", "mean number of input bytes of a request"),
         column("client_cpu_ms", REAL, "ms", "CPU time of the client of this tenant per request"),
         column("client_preprocess_ms", REAL, "ms",
