@@ -1,4 +1,5 @@
-"""Measure the client ceiling beside one server: the highest rate with requests sent on schedule."""
+"""Measure the client ceiling for one server: the highest rate at which the client sends all
+requests on schedule."""
 
 from pathlib import Path
 

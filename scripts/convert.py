@@ -1,4 +1,5 @@
-"""Convert an exported CNN to another precision, and measure the change of its responses."""
+"""Convert an exported CNN to another numeric precision, and measure how much its responses
+change."""
 
 from pathlib import Path
 from typing import Any

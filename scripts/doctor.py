@@ -2,8 +2,8 @@
 
 python3 scripts/doctor.py
 
-The script prints one line for each requirement, and how to get what is missing. The exit code is 1
-if something is missing. The script needs no package.
+The script prints one line for each requirement, and says how to get what is missing. The exit code
+is 1 if something is missing. The script needs only Python's standard library.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST, NEWEST = (3, 11), (3, 13)
-"""Versions of Python for which the Triton server has a stub and all packages have wheels."""
+"""Oldest and newest version of Python for which the Triton server has a stub and all packages have
+wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
-"""Memory and disk space in GiB that the default study needs at least."""
+"""Least memory and disk space in GiB, and least limit of open files, for the default study."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one check, with a way to get what is missing, or with a warning."""
+    """Result of one check. `advice` says how to get what is missing, or is a warning."""
 
     name: str
     found: str
@@ -83,7 +84,9 @@ def libpython(folders: list[Path]) -> Finding:
 def virtual_environments() -> Finding:
     if importlib.util.find_spec("ensurepip") and importlib.util.find_spec("venv"):
         return Finding("venv", "can make virtual environments")
-    return Finding("venv", "cannot make any", "apt-get install python3-venv", missing=True)
+    return Finding(
+        "venv", "cannot make virtual environments", "apt-get install python3-venv", missing=True
+    )
 
 
 def cores(count: int, hyper_threads: str | None) -> Finding:
@@ -96,7 +99,7 @@ def cores(count: int, hyper_threads: str | None) -> Finding:
 
 
 def enough(name: str, gib: float, least_gib: float, advice: str) -> Finding:
-    """Return the result of the check of an amount in GiB."""
+    """Check that at least `least_gib` GiB are free."""
     shown = f"{gib:.1f} GiB free"
     if gib >= least_gib:
         return Finding(name, shown)
@@ -111,7 +114,7 @@ def open_files(limit: int) -> Finding:
 
 def governor(name: str | None) -> Finding:
     if name in (None, "performance"):
-        return Finding("governor", name or "not told (usual in virtual machines)")
+        return Finding("governor", name or "not reported (usual in virtual machines)")
     return Finding("governor", name, "cpupower frequency-set -g performance, or results vary")
 
 
@@ -119,12 +122,12 @@ def load(processes: float) -> Finding:
     shown = f"{processes:.1f} processes ran in the last minute"
     if processes < 0.5:
         return Finding("load", shown)
-    return Finding("load", shown, "end them: what is disturbed is measured again")
+    return Finding("load", shown, "end them: Perseus measures disturbed windows again")
 
 
 def gpu(driver: str | None) -> Finding:
     if driver is None:
-        return Finding("GPU", "none of NVIDIA's, which the default study does not need")
+        return Finding("GPU", "no NVIDIA GPU; the default study needs none")
     return Finding("GPU", driver.splitlines()[0].removeprefix("NVRM version: "))
 
 

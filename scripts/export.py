@@ -1,4 +1,4 @@
-"""Export one CNN to ONNX, and check that the ONNX file computes the same."""
+"""Export one CNN to ONNX, and check that the ONNX file gives the same responses as torch."""
 
 from functools import partial
 from pathlib import Path

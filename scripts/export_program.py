@@ -1,4 +1,5 @@
-"""Export one CNN as a program of torch.export, and check that the program computes the same."""
+"""Export one CNN as a program of torch.export, and check that the program gives the same responses
+as the CNN."""
 
 from pathlib import Path
 

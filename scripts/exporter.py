@@ -13,7 +13,7 @@ from perseus.host.version import VERSION
 from perseus.measurement.progress.exporter import PORT, Exporter
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--port", type=int, default=PORT, help="of the loopback; 0: any free one")
+parser.add_argument("--port", type=int, default=PORT, help="port on 127.0.0.1; 0: any free port")
 parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
 asked = parser.parse_args()
 
@@ -23,7 +23,7 @@ try:
     exporter = Exporter(Path("logs"), asked.port)
 except (OSError, OverflowError) as error:
     why = getattr(error, "strerror", None) or error
-    sys.exit(f"port {asked.port} of the loopback: {why}; choose another with --port")
-print(f"http://{exporter.address}/metrics of what is measured in {Path.cwd()}", flush=True)
+    sys.exit(f"port {asked.port} on 127.0.0.1: {why}; choose another port with --port")
+print(f"http://{exporter.address}/metrics: measurements in {Path.cwd()}", flush=True)
 with exporter, suppress(KeyboardInterrupt):
     exporter.serve_forever()

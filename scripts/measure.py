@@ -15,12 +15,13 @@ task = MeasureTask.model_validate(snakemake.params.task)
 
 
 def files(what: str) -> list[Path]:
-    """Return the files of an input of the job; empty if the cell does not have this input."""
+    """Return the paths of an input of the job; empty if the cell does not have this input."""
     return [Path(path) for path in snakemake.input.get(what, [])]
 
 
 def records(what: str) -> list[Path]:
-    """Return the records in an input of the job: of cells, or of all repeats of cells."""
+    """Return the paths of the records in an input of the job: records of cells, or of all repeats
+    of a cell."""
     return [arrived(path / RECORD) if path.is_dir() else path for path in files(what)]
 
 

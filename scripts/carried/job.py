@@ -1,4 +1,4 @@
-"""The tasks in study.json, which `pack.py` writes and `run.py` reads."""
+"""Define the tasks in study.json, which `pack.py` writes and `run.py` reads."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from perseus.study.tasks.tables import TablesTask
 
 
 class Job(Part):
-    """All tasks of a study: exports by model, repositories by scenario, and the cells in turn.
+    """All tasks of a study: exports by model, repositories by scenario, and the cells in the order
+    of their measurement.
 
-    `dedicated` names, by cell, the cells whose peaks it needs, `earlier` those that decide on its
-    mix. `files` are the traces that tasks name, as they name them.
+    For each cell, `dedicated` names the cells whose dedicated peaks the cell needs, and `earlier`
+    names the cells on which its mix depends. `files` has the paths of traces, as the tasks state
+    them.
     """
 
     models: dict[str, ExportTask]
@@ -27,7 +29,8 @@ class Job(Part):
     files: tuple[str, ...]
 
     def carried(self, folder: Path) -> dict[str, Path]:
-        """Return the path of each file below `folder`, the archive's."""
+        """Return the path of each trace in `folder`, the folder of the archive, by its path in the
+        tasks."""
         return {
             name: folder / "files" / str(i) / Path(name).name for i, name in enumerate(self.files)
         }

@@ -1,17 +1,17 @@
-"""Pack a study for a machine that has a GPU, PyTorch and no way to install anything.
+"""Pack a study for a machine with a GPU and PyTorch on which you cannot install packages.
 
 export PYTHONPATH=scripts
 python scripts/carried/pack.py STUDY.yaml FOLDER [--python 3.12] [--libpython FILE]
 
-FOLDER gets perseus-carried.tar.xz: the library, the backends of PyTorch, Triton's server with the
-stub for that machine's Python, the client, the cells of the study, and the traces that it names.
-There:
+The script writes perseus-carried.tar.xz into FOLDER. The archive contains the package perseus, the
+Python backend for PyTorch, the Triton server with the stub for the other machine's Python, the
+client, and the cells and traces of the study. On the other machine, run:
 
 tar xf perseus-carried.tar.xz && python3 perseus-carried/run.py RESULTS
 
-What that machine's python3 must have itself: torch, torchvision, numpy, scipy, pandas, pyarrow,
-pydantic (2.10 or later), psutil, grpcio, protobuf, prometheus-client, aiohttp, pyyaml, pillow and
-nvidia-ml-py.
+The python3 of the other machine must have the packages torch, torchvision, numpy, scipy, pandas,
+pyarrow, pydantic (2.10 or later), psutil, grpcio, protobuf, prometheus-client, aiohttp, pyyaml,
+pillow and nvidia-ml-py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from perseus.study.read import read_study
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "perseus-carried"
-# Of Python 3.13, for Triton's own programs in the wheel, which the server does not need.
+# Prefix of the Python library in the wheel. Only the stub for Python 3.13 needs this library.
 LEFT_OUT = "libpython3-"
 
 
@@ -48,8 +48,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("study", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", default="3.12", help="version of python3 there")
-    parser.add_argument("--libpython", type=Path, help="its libpython, if it has none")
+    parser.add_argument("--python", default="3.12", help="version on the other machine")
+    parser.add_argument("--libpython", type=Path, help="its libpython, if it lacks one")
     parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
     asked = parser.parse_args()
     try:
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Path:
-    """Write the archive into `folder`; raises ValueError for a study that cannot be carried."""
+    """Write the archive into `folder`. Raises ValueError for a study that cannot be packed."""
     job = job_of(study)
     told = json.dumps(job.plain(), indent=1).encode()
     path = folder / f"{NAME}.tar.xz"
@@ -78,23 +78,23 @@ def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Pat
 
 
 def job_of(study: Study) -> Job:
-    """Return all data for the other machine: the tasks of Snakemake's jobs."""
+    """Return all data that the other machine needs: the tasks of Snakemake's jobs."""
     runtimes = {server.runtime for server in study.servers.values()}
     launchers = {server.launcher for server in study.servers.values()}
     if runtimes != {"pytorch"} or launchers != {"embedded"}:
         raise ValueError(
-            "only a study whose servers have runtime: pytorch and launcher: embedded can be"
-            f" carried; this one has {', '.join(sorted(runtimes | launchers))}"
+            "only a study whose servers have runtime: pytorch and launcher: embedded can be packed;"
+            f" this study has {', '.join(sorted(runtimes | launchers))}"
         )
     for name, model in study.models.items():
         if model.weights_file or model.images:
-            raise ValueError(f"{name}: files of weights and images are not carried")
+            raise ValueError(f"{name}: files of weights and of images cannot be packed")
     for scenario in study.scenarios.values():
         for tenant in scenario.tenants:
             if tenant.preprocessing:
-                raise ValueError(f"{tenant.name}: pictures are not carried (preprocessing:)")
+                raise ValueError(f"{tenant.name}: preprocessing of images cannot be packed")
     if any(study.copies_cells(cell) for cell in study.cells.values()):
-        raise ValueError("predictions by what copies of a model do are not carried (predict: true)")
+        raise ValueError("predictions from copies of a model cannot be packed (predict: true)")
     return Job(
         models={name: planning.export_task(study, name) for name in study.models},
         repositories={id: planning.repository_task(study, id) for id in study.scenarios},
@@ -118,9 +118,12 @@ def _of_experiments(study: Study) -> Iterator[str]:
 
 
 def in_turn(study: Study) -> list[Cell]:
-    """The cells, those first that matter most when time runs out: shared ones, then other
-    experiments of one tenant, each after the dedicated peaks that it needs, then other dedicated
-    peaks."""
+    """Return the cells in the order of their measurement. The time limit may leave out the last
+    cells.
+
+    First come cells of shared servers, then other experiments of one tenant, each after the
+    dedicated peaks that it needs. All other dedicated peaks come last.
+    """
     cells = list(study.cells.values())
     shared = [cell for cell in cells if len(cell.scenario.tenants) > 1]
 
@@ -142,14 +145,14 @@ def in_turn(study: Study) -> list[Cell]:
 
 
 def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
-    """(file here, name in the archive)."""
+    """Yield (path of a file on this machine, its name in the archive)."""
     for name in ("run.py", "job.py"):
         yield Path(__file__).with_name(name), name
     scripts = ROOT / "scripts"
     backends = [scripts / "backends" / name for name in ("pytorch/model.py", "perseus_tensors.py")]
     for path in [*(scripts / "perseus").rglob("*.py"), *backends]:
         yield path, f"scripts/{path.relative_to(scripts)}"
-    # Beside the library: whatever imports that, finds these.
+    # Put these packages beside the package perseus, so that Python finds them.
     server = _package("pytriton")
     triton, site = server / "tritonserver", server.parent
     stub = triton / "python_backend_stubs" / python / "triton_python_backend_stub"

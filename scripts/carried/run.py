@@ -2,10 +2,10 @@
 
 python3 perseus-carried/run.py RESULTS [--limit-s 450]
 
-It exports the models, measures the cells in turn, each in a process of its own as Snakemake's jobs
-are, and stops when the time is up; the cells that were not reached are listed. RESULTS gets
-summary.json (the host and each cell's record), the tables as CSV, raw.tar.xz with all else, and
-run.log.
+The script exports the models and measures one cell after the other, each in its own process, as
+Snakemake does. At the time limit, it stops and lists the cells that it has not measured. RESULTS
+gets summary.json (the host and the record of each cell), the tables as CSV, raw.tar.xz with all
+other files, and run.log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "scripts")]
 
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
-SPARE_S = 30.0  # for the tables and the archive
+SPARE_S = 30.0  # time for the tables and the archive
 MIN_CELL_S = 20.0  # least remaining time to start a cell
 
 
@@ -49,16 +49,16 @@ def main() -> None:
 
 
 def read_job(path: Path) -> Job:
-    """Read the tasks; end with one sentence if a package for it is missing."""
+    """Read the tasks. If a required package is missing, exit with a message of one sentence."""
     try:
         from job import Job
     except ImportError as error:
-        sys.exit(f"{error}: install what the head of pack.py names")
+        sys.exit(f"{error}: install the packages that the head of pack.py names")
     return Job.model_validate_json(path.read_bytes())
 
 
 def run(job: Job, results: Path, end_s: float) -> None:
-    """Run all steps until `end_s` of the monotonic clock; exit code 1 if no cell was measured."""
+    """Run all tasks until `end_s` of the monotonic clock; exit code 1 if no cell was measured."""
     from perseus.host import starter
 
     results.mkdir(parents=True, exist_ok=True)
@@ -71,11 +71,11 @@ def run(job: Job, results: Path, end_s: float) -> None:
             print(line, file=log)
 
         require(job)
-        # Triton serves whatever lies in a repository, and another study may have run here.
+        # Remove the files of another study, since Triton serves all models in a repository.
         shutil.rmtree(work, ignore_errors=True)
         for left in [*results.glob("*.csv"), results / "summary.json", results / "raw.tar.xz"]:
             left.unlink(missing_ok=True)
-        starter.announce()  # a cell, and its server, end with this process
+        starter.announce()  # cells and their servers end together with this process
         for name, task in job.models.items():
             say(f"exporting {name}")
             prepare(job, name, task, work)
@@ -90,7 +90,7 @@ def run(job: Job, results: Path, end_s: float) -> None:
 
 
 def require(job: Job) -> None:
-    """End with one sentence if this machine cannot run the study."""
+    """Exit with a message of one sentence if this machine cannot run the study."""
     from perseus.host import gpu
     from perseus.serving import triton_wheel
     from perseus.serving.failures import ServerError
@@ -106,12 +106,13 @@ def require(job: Job) -> None:
     if not any(Path(folder, library).exists() for folder in [*folders, *LIBRARIES]):
         sys.exit(
             f"this machine has no {library}, which the server's Python stub needs: pack the study"
-            " again with --libpython and such a file (of Debian's or Ubuntu's libpython packages)"
+            " again with --libpython and this file (from a libpython package of Debian or Ubuntu)"
         )
 
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
-    """Export the program of a model and torch's answers, and write them into every repository."""
+    """Export the program of a model and the responses of torch; write the program into every
+    repository with this model."""
     from perseus.models.repository import write_tenant
     from perseus.models.torch_export import export_program, write_reference
 
@@ -126,7 +127,7 @@ def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
-    """Measure a cell in a process of its own; return whether it has a record."""
+    """Measure a cell in its own process; return whether the cell has a record."""
     left_s = end_s - time.monotonic()
     if left_s < MIN_CELL_S:
         return False
@@ -140,7 +141,7 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
             status = process.wait(left_s)
         except subprocess.TimeoutExpired:
             _end(process)
-            say(f"  no time left for the rest of {cell}")
+            say(f"  {cell} is incomplete: the time is up")
             return False
     told = log_path.read_text(errors="replace").strip().splitlines()
     say("  " + (told[-1] if told else f"exit code {status}"))
@@ -148,7 +149,8 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a cell, which ends its server, by a signal first."""
+    """End the process of a cell, which ends its server. If SIGTERM does not end it in time, kill
+    it."""
     process.terminate()
     try:
         process.wait(SPARE_S / 2)
@@ -158,7 +160,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def measure_cell(job: Job, name: str, results: Path) -> None:
-    """Measure a cell, as the rule `measure` does."""
+    """Measure a cell, as the Snakemake rule `measure` does."""
     from perseus.host import starter
     from perseus.measurement.cell import Inputs, Outputs
     from perseus.measurement.measure import FAILURES, measure
@@ -173,7 +175,7 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
     carried = job.carried(HERE)
     missing = [path.parent.name for path in [*dedicated, *earlier] if not path.exists()]
     if missing:
-        sys.exit(f"not measured: it needs {', '.join(missing)}")
+        sys.exit(f"not measured, since these cells have no record: {', '.join(missing)}")
     try:
         measure(
             task,
@@ -211,7 +213,7 @@ def summarise(job: Job, results: Path, missed: list[str]) -> None:
             write(table, raw / f"{name}.parquet", results / f"{name}.csv")
     shown = [json.loads((folder / "record.json").read_text()) for folder in folders]
     for record in shown:
-        record.pop("posterior_scales", None)  # thousands, and in the archive
+        record.pop("posterior_scales", None)  # thousands of numbers, also in the archive
     write_json(results / "summary.json", {"cells": shown, "not_measured": missed})
     with tarfile.open(results / "raw.tar.xz", "w:xz", preset=1) as archive:
         archive.add(raw, "raw")

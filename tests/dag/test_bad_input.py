@@ -221,5 +221,5 @@ def test_no_folder_for_a_server_stops_before_any_job(empty, tmp_path):
     )
     text = done.stdout + done.stderr
     assert done.returncode == 1 and "Traceback" not in text
-    assert text.count(f"unlike {folder}. Set TMPDIR to another.") == 1
+    assert text.count(f"unlike {folder}. Set TMPDIR to another folder.") == 1
     assert not (workflow.root / "results").exists()

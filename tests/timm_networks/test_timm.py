@@ -108,5 +108,5 @@ def test_what_is_wrong_is_said_before_any_job():
     stated = f"models: m: architecture: timm {timm.__version__} has no"
     assert told[0].startswith(f"{stated} model 'resnet81' (did you mean 'resnet18'")
     assert told[1].startswith(f"{stated} weights 'a1_in2k' of resnet18 (did you mean 'a1_in1k'")
-    assert told[2] == "models: m: weights: timm/resnet18 has none but random and DEFAULT"
+    assert told[2] == "models: m: weights: timm/resnet18 has only random and DEFAULT"
     assert len(told) == 3

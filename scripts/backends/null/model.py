@@ -1,4 +1,5 @@
-"""Triton python-based backend that answers zeros at once: what is left is transport and client."""
+"""Triton backend in Python that responds with zeros at once, so that only the transport and the
+client take time."""
 
 import json
 from typing import Any
@@ -9,7 +10,8 @@ from perseus_tensors import tensor
 
 
 class TritonPythonModel:
-    """Answers each batch with as many rows of zeros, or no batch with one; it reads no input."""
+    """A model that reads no values. It responds with one row of zeros per row of a batch, or with
+    one output of zeros if the model takes no batches."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])

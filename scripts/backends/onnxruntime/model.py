@@ -1,8 +1,8 @@
-"""Triton python-based backend that runs 1/model.onnx with onnxruntime, on the CPU or a GPU.
+"""Triton backend in Python that runs 1/model.onnx with onnxruntime, on the CPU or a GPU.
 
-It serves what NVIDIA's C++ backend of the same name serves, from the same config.pbtxt, and reads
-the parameter `intra_op_thread_count` (threads per instance). The requests of one call are computed
-as one batch; a request that is alone is read where it lies in shared memory.
+The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. It reads
+the parameter `intra_op_thread_count` (threads per instance). If Triton passes several requests at
+once, they run as one batch. The inputs of a single request are not copied from shared memory.
 """
 
 import json
@@ -15,7 +15,7 @@ from perseus_tensors import inputs_of, joined, responses
 
 
 class TritonPythonModel:
-    """One instance of one model: one process, one session."""
+    """One instance of one model: one process with one session of onnxruntime."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
@@ -45,7 +45,8 @@ class TritonPythonModel:
 
 
 def _providers(args: dict[str, str]) -> list[Any]:
-    """What computes the instance; what a GPU has no kernel for, the CPU does."""
+    """Return the execution providers of an instance. On a GPU, the CPU runs the operators for which
+    CUDA has no kernel."""
     if args["model_instance_kind"] != "GPU":
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
@@ -53,13 +54,14 @@ def _providers(args: dict[str, str]) -> list[Any]:
             f"onnxruntime {onnxruntime.__version__} was built without CUDA: install onnxruntime-gpu"
             " in place of onnxruntime, or take runtime: pytorch"
         )
-    # fp32 means fp32: TF32 would round its products to 10 bits.
+    # Compute in true fp32: TF32 would round the factors of products to 10 bits.
     cuda = {"device_id": args["model_instance_device_id"], "use_tf32": "0"}
     return [("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]
 
 
 def _require_first(session: onnxruntime.InferenceSession, wanted: list[Any]) -> None:
-    """onnxruntime falls back to the CPU in silence when CUDA's libraries do not load."""
+    """Raise TritonModelException if onnxruntime uses the CPU instead of the GPU. If CUDA's
+    libraries do not load, onnxruntime changes to the CPU without an error."""
     first = wanted[0] if isinstance(wanted[0], str) else wanted[0][0]
     if session.get_providers()[0] != first:
         raise pb_utils.TritonModelException(

@@ -1,9 +1,9 @@
-"""Triton python-based backend that runs 1/model.onnx with OpenVINO on the CPU.
+"""Triton backend in Python that runs 1/model.onnx with OpenVINO on the CPU.
 
-It serves what NVIDIA's C++ backend of the same name serves, from the same config.pbtxt, and reads
-its parameters `INFERENCE_NUM_THREADS` (of all instances together), `NUM_STREAMS` (one per
-instance) and `HINT_BF16`. The requests of one call are computed as one batch; a request that is
-alone is read where it lies in shared memory.
+The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `openvino`. It reads the
+parameters `INFERENCE_NUM_THREADS` (threads of all instances together), `NUM_STREAMS` (one stream
+per instance) and `HINT_BF16`. If Triton passes several requests at once, they run as one batch. The
+inputs of a single request are not copied from shared memory.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from perseus_tensors import inputs_of, joined, responses
 
 
 class TritonPythonModel:
-    """One instance of one model: one process, one compiled model with one stream."""
+    """One instance of one model: one process with one compiled model, which has one stream."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
@@ -34,12 +34,12 @@ class TritonPythonModel:
             str(path),
             "CPU",
             {
-                # Without it, hosts with AMX or AVX512_BF16 compute in bf16.
+                # Without this hint, hosts with AMX or AVX512_BF16 compute in bf16.
                 "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
                 "INFERENCE_NUM_THREADS": max(1, threads // streams),
                 "NUM_STREAMS": 1,
-                # The server decides where its processes run, and instances must not all choose
-                # the same cores.
+                # The server sets the cores of its processes, and OpenVINO could pin several
+                # instances to the same cores.
                 "ENABLE_CPU_PINNING": False,
             },
         )
@@ -49,14 +49,14 @@ class TritonPythonModel:
     def execute(self, requests: list[Any]) -> list[Any]:
         try:
             given = [inputs_of(request, self.inputs) for request in requests]
-            batch = joined(given)  # lives as long as the views of it
+            batch = joined(given)  # must live as long as its views
             views = {name: _writable(each) for name, each in batch.items()}
             results = self.request.infer(views, share_inputs=True, share_outputs=True)
             answers = {name: results[i] for i, name in enumerate(self.outputs)}
         except Exception as failure:
             error = pb_utils.TritonError(f"openvino: {failure}")
             return [pb_utils.InferenceResponse(error=error) for _ in requests]
-        # Triton copies what they view when the call returns, before another one overwrites it.
+        # When this call returns, Triton copies the outputs, before the next call overwrites them.
         return responses(given, answers)
 
     def finalize(self) -> None:
@@ -66,9 +66,12 @@ class TritonPythonModel:
 
 
 def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
-    """A metric of the server that says which precision a compiled network computes in: OpenVINO
-    takes another one than the hint where the CPU lacks the instructions. It lasts as long as what
-    is returned."""
+    """Create a metric of the server with the numeric precision in which a compiled network
+    computes.
+
+    If the CPU lacks instructions for the precision of the hint, OpenVINO computes in another
+    precision. The metric exists as long as the returned object.
+    """
     precision = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
     family = pb_utils.MetricFamily(
         name="perseus_computed_precision",
@@ -81,7 +84,9 @@ def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
-    """A writable view of the memory of an array, which must live longer. NumPy takes arrays from
-    DLPack for read-only, and OpenVINO would copy them."""
+    """Return a writable view of an array, which must live longer than the view.
+
+    NumPy treats arrays from DLPack as read-only, and OpenVINO would copy read-only arrays.
+    """
     memory: Any = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     return np.ndarray(array.shape, array.dtype, memory)

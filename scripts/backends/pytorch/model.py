@@ -1,12 +1,13 @@
-"""Triton python-based backend that runs 1/model.pt2, a program of torch.export, with PyTorch.
+"""Triton backend in Python that runs 1/model.pt2, a program of torch.export, with PyTorch.
 
-It reads the parameters `captured_batch_sizes` (such as "1,2,4,8"; batches are filled up to the
-next of them, and on a GPU each is a CUDA graph with buffers of its own), `precision` ("fp16":
-weights and arithmetic; inputs and outputs stay fp32) and `intra_op_thread_count`. The requests of
-one call are computed as one batch.
+The backend reads three parameters. `captured_batch_sizes` is a list such as "1,2,4,8". The backend
+pads each batch to the next of these sizes, and on a GPU each size has a CUDA graph with its own
+buffers. `precision` "fp16" applies to weights and arithmetic; inputs and outputs stay fp32.
+`intra_op_thread_count` is the number of threads. If Triton passes several requests at once, they
+run as one batch.
 
-Tensors come and go by DLPack, so that any version of NumPy will do, or none. They lie in CPU
-memory: Triton has them there, and would copy those of a GPU anyway.
+The backend exchanges tensors by DLPack, which works with every version of NumPy, and without NumPy.
+The tensors are in CPU memory: Triton keeps them there, and would copy tensors from a GPU anyway.
 """
 
 import json
@@ -20,8 +21,8 @@ import torch
 import triton_python_backend_utils as pb_utils
 from torch import Tensor
 
-WARM_UP = 3  # runs before a capture: libraries choose their kernels and allocate in them
-# Members of a program without pickled ones: the graph, the weights and constants as raw tensors.
+WARM_UP = 3  # runs before a graph is captured: libraries choose kernels and allocate memory
+# Archive members that are not pickled: the graph, and weights and constants as raw tensors.
 PLAIN = re.compile(
     r"models/model\.json|data/(weights|constants)/model_(weights|constants)_config\.json"
     r"|data/weights/weight_\d+|data/constants/tensor_\d+"
@@ -37,10 +38,10 @@ class TritonPythonModel:
         parameters = {k: v["string_value"] for k, v in config.get("parameters", {}).items()}
         device = _device(args)
         torch.set_num_threads(int(parameters.get("intra_op_thread_count", 1)))
-        # fp32 means fp32: its products would be rounded to 10 bits by TF32.
+        # Compute in true fp32: TF32 would round the factors of products to 10 bits.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
-        torch.backends.cudnn.benchmark = True  # every size is met before it is measured
+        torch.backends.cudnn.benchmark = True  # each batch size runs before a measurement
         filename = config.get("default_model_filename") or "model.pt2"
         path = Path(args["model_repository"], args["model_version"], filename)
         self.input = config["input"][0]["name"]
@@ -72,14 +73,14 @@ class TritonPythonModel:
 
 
 def load(path: Path) -> torch.nn.Module:
-    """The module of a program, on the CPU; nothing in the file is unpickled.
+    """Return the module of a program, on the CPU, without unpickling any part of the file.
 
     Raises TritonModelException for a file whose loading would unpickle something.
     """
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             name = member.filename.partition("/")[2]
-            # Inputs that the program was traced with: ours have none.
+            # Perseus leaves out the example inputs of the export, so their .pt member is empty.
             plain = PLAIN.fullmatch(name) or (member.file_size == 0 and name.endswith(".pt"))
             if not plain or (name.endswith("_config.json") and _pickles(archive.read(member))):
                 raise pb_utils.TritonModelException(
@@ -90,7 +91,7 @@ def load(path: Path) -> torch.nn.Module:
 
 
 def _pickles(config: bytes) -> bool:
-    """Whether the description of weights or constants names a pickled one."""
+    """Return whether the description of weights or constants contains a pickled entry."""
     return any(entry.get("use_pickle") for entry in json.loads(config)["config"].values())
 
 
@@ -109,7 +110,7 @@ def _device(args: dict[str, str]) -> torch.device:
 
 
 def _compute(module: torch.nn.Module, half: bool) -> Callable[[Tensor], Tensor]:
-    """The network from fp32 to fp32."""
+    """Return the network as a function from fp32 to fp32; with `half`, it computes in fp16."""
     if not half:
         return module
     module.half()
@@ -119,7 +120,7 @@ def _compute(module: torch.nn.Module, half: bool) -> Callable[[Tensor], Tensor]:
 def _plain(
     compute: Callable[[Tensor], Tensor], device: torch.device
 ) -> Callable[[Sequence[Tensor]], Tensor]:
-    """Batches of the size that they have."""
+    """Return a function that runs each batch without padding."""
     return lambda inputs: compute(_joined(inputs).to(device)).cpu()
 
 
@@ -133,10 +134,11 @@ def _padded(
     shape: Sequence[int],
     device: torch.device,
 ) -> Callable[[Sequence[Tensor]], Tensor]:
-    """Batches filled up to the next of `sizes`, with the rest of earlier ones: no row of a network
-    depends on another."""
-    # One pool, the largest first: the others' graphs then fit into the memory that its graph has.
-    # They never run at the same time, and answers are fetched before the next one runs.
+    """Return a function that pads each batch to the next of `sizes`. The padding rows keep their
+    earlier values, since no row of a batch affects another row."""
+    # All CUDA graphs share one pool of memory. The largest graph comes first, so that the other
+    # graphs fit into its memory. Only one graph runs at a time, and its responses are copied before
+    # the next graph runs.
     pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
     with torch.inference_mode():
         batches = {size: Batch(compute, size, shape, device, pool) for size in sorted(sizes)[::-1]}
@@ -150,7 +152,7 @@ def _padded(
 
 
 class Batch:
-    """A network for one batch size: a buffer for its input and, on a GPU, its CUDA graph."""
+    """A network for one batch size, with a buffer for its input and, on a GPU, a CUDA graph."""
 
     def __init__(
         self,
@@ -167,7 +169,7 @@ class Batch:
             self._capture(pool)
 
     def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
-        """The answers, in CPU memory; those of rows that no input fills mean nothing."""
+        """Return the responses in CPU memory; rows beyond the inputs have no meaning."""
         start = 0
         for each in inputs:
             self._input[start : start + len(each)].copy_(each)

@@ -1,10 +1,11 @@
 """Check the responses of a server against reference responses.
 
-The error of a response is relative to the part of the response that depends on the image.
+The error of a response is stated relative to the signal: how much the responses to different images
+differ.
 
 An error relative to the size of the outputs, or a fixed threshold, would not detect a server that
-always gives the same response. The outputs of a network can be a large constant plus a small
-signal, and some random networks have outputs of about 1e-9.
+always gives the same response. The outputs of a neural network can be a large constant plus a small
+part that depends on the image, and some random networks have outputs of about 1e-9.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from perseus.models.tensors import Tensor
 Array = NDArray[np.float32]
 
 TOLERANCES: Final = {"fp32": 1e-3, "fp16": 0.5, "bf16": 2.0, "int8": 3.0}
-"""Largest relative error that rounding explains, for each numeric precision.
+"""Largest relative error of a response that rounding can explain, by numeric precision.
 
-Measured over thirteen architectures with random weights: fp32 kernels of onnxruntime and OpenVINO
-differ from torch by 2e-6 to 1.2e-4, bf16 by 0.04 to 1.1. A server that gives the mean response to
-every image has an error of 3.6 to 6.7. A server that confuses images has an error of 6 or more.
-Over nine architectures, networks in fp16 differ by 0.006 to 0.12 under onnxruntime on a CPU, and
-over ten in int8 by 0.5 to 3.3. No GPU has been measured.
+Relative errors measured on thirteen architectures with random weights: fp32 kernels of onnxruntime
+and OpenVINO differ from torch by 2e-6 to 1.2e-4, and bf16 kernels by 0.04 to 1.1. A server that
+gives the mean response to every image has an error of 3.6 to 6.7. A server that confuses images has
+an error of 6 or more. Under onnxruntime on a CPU, nine architectures in fp16 differ from torch by
+0.006 to 0.12, and ten architectures in int8 by 0.5 to 3.3. No GPU has been measured.
 """
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""Largest relative difference between two responses to the same request that rounding explains, for
-a model with an unknown precision."""
+"""For a model with an unknown numeric precision: largest relative difference between two responses
+to the same request that rounding can explain."""
 
 
 def signal(outputs: Tensor) -> float:
@@ -42,14 +43,14 @@ def signal(outputs: Tensor) -> float:
 
 
 def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
-    """Return the largest difference between two sets of responses to the same requests.
+    """Return the largest difference between two runs of the same requests, relative to the signal.
 
-    The result is max |again - answers|, relative to the differences between the responses to
-    several requests.
+    `answers` and `again` contain the responses of the first and of the second run. The result is
+    max |again - answers| / s. s is the `signal` of `answers`, or the standard deviation of all
+    their numbers if the responses have several shapes.
 
-    These differences are `signal`, or the deviation of all numbers if the responses have several
-    shapes. The result is infinite if the shapes of the two sets differ, or if a value is not
-    finite. If all responses are equal, any difference gives infinity.
+    The result is infinite if the shapes in `answers` and `again` differ, or if a value is not
+    finite. If all responses in `answers` are equal, any difference makes the result infinite.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -68,20 +69,22 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
 
 
 ROUNDING: Final = 1e-4
-"""Share of the largest number of an output that counts as rounding, even if the responses differ
-very little from each other.
+"""A difference of at most this share of the largest value in an output counts as rounding, even if
+the responses to different inputs hardly differ.
 
-Measured over ten public detectors, recognisers and classifiers with noise as input: OpenVINO and
-ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of the largest number, and the responses to different
-inputs by 1e-3 to 7e-2.
+Measured on ten public detection, text recognition and classification models with noise as input,
+relative to the largest value: OpenVINO and ONNX Runtime in fp32 differ from each other by 3e-7 to
+2e-5, and the responses to different inputs by 1e-3 to 7e-2.
 """
 
 
 def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
-    """Return the scale of the errors of an output; 0 if all its responses are 0 or empty.
+    """Return the divisor that makes the errors of an output relative; 0 if all its responses are 0
+    or empty.
 
-    The scale is `signal`, or the deviation of all numbers if the responses have several shapes. The
-    scale is at least so large that ROUNDING is within the tolerance.
+    The divisor is `signal`, or the standard deviation of all numbers if the responses have several
+    shapes. The divisor is at least so large that an error of ROUNDING times the largest value stays
+    within `tolerance`.
     """
     numbers = [each.astype(np.float64) for each in answers]
     flat = np.concatenate([each.ravel() for each in numbers])
@@ -95,11 +98,11 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
 def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
     """Return the relative error of a response: max |answer - expected| / scale.
 
-    `scale` is the scale of all expected outputs.
+    `scale` is the result of `scale_of` or `signal` for all expected responses.
 
-    For booleans and for integers wider than a byte, which may be classes, the error is the share of
-    different values. TOLERANCES has the largest allowed errors. A wrong shape or a value that is
-    not finite gives infinity.
+    For booleans, and for integers wider than a byte, which may be class numbers, the error is the
+    share of values that differ. TOLERANCES has the largest allowed errors. A wrong shape or a value
+    that is not finite makes the error infinite.
     """
     if answer.shape != expected.shape or not np.isfinite(answer).all():
         return float("inf")

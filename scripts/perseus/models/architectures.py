@@ -1,5 +1,5 @@
-"""Build networks of torchvision and timm by the name of the architecture, and state their image
-sizes."""
+"""Build neural networks of torchvision and timm by the name of the architecture, and return the
+sizes of their images."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Classifier:
 
 @dataclass(frozen=True)
 class Segmenter:
-    """A segmentation network of torchvision. Its outputs are maps of classes by name, with the size
-    of the image."""
+    """A segmentation network of torchvision. Each named output is a map of the size of the image,
+    with one score per class and pixel."""
 
     name: str
     classes = 21
@@ -95,10 +95,11 @@ class Segmenter:
 
 @dataclass(frozen=True)
 class Detector:
-    """A detection network of torchvision. Its outputs for one image are any number of boxes, labels
-    and scores.
+    """A detection network of torchvision. For one image, the outputs are boxes, labels and scores
+    of any number of objects.
 
-    The network itself resizes images and normalises their colours, which have values from 0 to 1.
+    The network takes images with colours from 0 to 1. It resizes the images and normalises their
+    colours itself.
     """
 
     name: str
@@ -152,7 +153,7 @@ class Timm:
         """
         if importlib.util.find_spec("timm") is None:
             raise ExportError(TIMM_MISSING.format(f"timm/{self.name}"))
-        import_torchvision()  # timm also imports torchvision
+        import_torchvision()  # timm imports torchvision, whose operators may need replacements
         import timm
 
         name, _, tag = self.name.partition(".")
@@ -188,7 +189,7 @@ class Timm:
     def trained(self, weights: str) -> torch.nn.Module:
         try:
             return self._made(pretrained=True)
-        except Exception as error:  # timm, the hub and a damaged file raise many kinds
+        except Exception as error:  # timm, the hub and damaged files raise many kinds of errors
             raise ExportError(
                 f"cannot load the weights of timm/{self.name}: {load_problem(error)}. Can this"
                 " machine reach the hub (huggingface.co)? Otherwise download the file elsewhere and"
@@ -204,17 +205,17 @@ class Timm:
 
         if self.size and has_fixed_size:
             options["img_size"] = self.size
-        # No exporter supports fused parts of the network.
+        # `exportable` avoids fused operations, which no exporter supports.
         return timm.create_model(self.name, exportable=True, **options)
 
 
 Library = Segmenter | Detector | Timm
-"""Kinds of networks with an `architecture` of the form LIBRARY/NAME."""
+"""Kinds of networks that the study names as `architecture: LIBRARY/NAME`."""
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:
-    """Return the network with the name `timm/NAME` or `torchvision/NAME`. Raises ExportError for
-    other names."""
+    """Return the architecture with the name `timm/NAME` or `torchvision/NAME`. Raises ExportError
+    for other names."""
     library, _, name = architecture.partition("/")
     if library == "timm":
         return Timm(name, input_size)
@@ -244,8 +245,8 @@ def _trained_of_torchvision(name: str, weights: str) -> torch.nn.Module:
     _, torchvision = import_torchvision()
     choice = torchvision.models.get_model_weights(name)[weights]
     try:
-        # This check compares the file with the hash in its name and executes no code in a pickle,
-        # as the loading by torchvision would. A file that passes the check is safe for torchvision.
+        # First compare the file with the hash in its name, without running pickled code. The second
+        # call would run such code, but it loads only the file that passed this check.
         choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
         return torchvision.models.get_model(name, weights=weights)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:

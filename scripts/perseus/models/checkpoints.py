@@ -1,8 +1,10 @@
-"""Find the weights of a network in a checkpoint, in spite of the names that training tools add.
+"""Find the weights of a neural network in a checkpoint, even if a training tool has changed their
+names.
 
-DataParallel and AveragedModel put `module.` before each name, torch.compile `_orig_mod.`. FSDP and
-checkpointed activations add names of their own, Lightning the name of an attribute. Lightning, timm
-and others store the state_dict beside epochs, optimisers and a moving average (EMA) of the weights.
+DataParallel and AveragedModel put `module.` before each name, and torch.compile puts `_orig_mod.`.
+FSDP and activation checkpointing add other prefixes, and Lightning adds the name of an attribute.
+Lightning, timm and other tools store the state_dict beside epochs, optimisers and a moving average
+(EMA) of the weights.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, Final, NamedTuple
 WRAPPERS: Final = frozenset(
     {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 )
-"""Parts that wrappers of a network or of its modules add to the name of a weight."""
+"""Parts of a weight's name that come from wrappers of the network or of its modules."""
 COUNTS: Final = frozenset({"n_averaged"})
 """Names of other values that AveragedModel stores beside the weights."""
 
@@ -30,7 +32,7 @@ class Found(NamedTuple):
     """Weights of a network in a checkpoint.
 
     `key` is the key of the state_dict, empty if the checkpoint itself is the state_dict. `prefix`
-    is the prefix of the names.
+    is the part of each name in the checkpoint that precedes the name of the weight in the network.
     """
 
     key: str
@@ -64,7 +66,8 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
     If no state_dict has all names, and there is only one state_dict, the function returns this
     state_dict unchanged.
 
-    Raises CheckpointError for several sets of weights; the message says how to keep one set.
+    Raises CheckpointError if several sets of weights have all names, or if none of several
+    state_dicts has all names. The message says how to save one set.
     """
     found = [each for key, state in states.items() for each in _with(key, state, names)]
     if len(found) == 1:
@@ -94,7 +97,7 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
     """Yield one entry for each prefix under which a state_dict has all of the names."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
-    if len(plain) < len(state.keys() - COUNTS):  # two sets, one with a prefix
+    if len(plain) < len(state.keys() - COUNTS):  # without wrappers, two weights share a name
         plain = dict(state)
     one = next(iter(names))
     prefixes = [name.removesuffix(one) for name in plain if f".{name}".endswith(f".{one}")]

@@ -1,4 +1,7 @@
-"""Compare detections: their order and number depend on rounding."""
+"""Compare the objects that a detection network finds (detections) with the expected detections.
+
+Rounding can change the order of detections, and can replace some of them.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,16 @@ from numpy.typing import NDArray
 from perseus.models.tensors import Tensor
 
 TIE: Final = 1e-4
-"""Detections whose scores differ by less than this share may have any order.
+"""Detections may have any order if their scores differ by at most this share of the largest score.
 
 Measured on ssdlite320_mobilenet_v3_large: the scores of torch and ONNX Runtime differ by 1e-6 to
-1e-5 of the largest score, and up to 16 % of successive scores by less than 1e-6.
+1e-5 of the largest score, and up to 16 % of neighbouring scores differ from each other by less than
+1e-6.
 """
 ONE_IN: Final = 100
-"""Number of detections for each detection that another one may replace. The network limits the
-number and the overlap of detections, and rounding can decide between equal scores."""
+"""The check accepts one wrong detection in this number of detections. The network keeps a limited
+number of detections and drops overlapping ones, so rounding can decide which of two detections with
+equal scores it keeps."""
 
 
 def detections_error(
@@ -27,12 +32,14 @@ def detections_error(
     scales: Mapping[str, float],
     sorted_by: str,
 ) -> float:
-    """Return the largest relative error of detections; a detection is a row of all outputs.
+    """Return the largest relative error of the detections in a response. A detection is one row of
+    every output.
 
-    The function compares each expected detection with the nearest detection among those with an
-    equal score within rounding. `sorted_by` is the output with the scores. A wrong label counts as
-    an error of 1. Missing outputs, another number of detections, values that are not finite and
-    scores that do not descend give infinity.
+    The function compares each expected detection with the most similar detection whose score is
+    equal within TIE. It ignores the largest errors, one for every ONE_IN detections. `sorted_by` is
+    the output with the scores. A wrong label counts as an error of 1. The result is infinite if
+    outputs are missing, if the number of detections is wrong, if values are not finite, or if the
+    scores do not descend.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()

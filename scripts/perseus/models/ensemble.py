@@ -1,10 +1,11 @@
-"""Write the Triton models for a tenant that takes images: the preprocessing model, and the
-ensemble.
+"""Write the Triton models for a tenant whose requests are image files: the preprocessing model, and
+the ensemble.
 
-The ensemble runs the preprocessing model and the network, and has the name of the tenant.
+The ensemble runs the preprocessing model and then the neural network. Clients address the ensemble
+by the name of the tenant.
 
-Images are rows of encoded bytes, shape (batch, bytes), TYPE_UINT8. Zeros fill up an image that has
-fewer bytes than the longest image of the batch.
+A request has one row of bytes per image file, shape (batch, bytes), TYPE_UINT8. Zeros follow a file
+that is shorter than the longest file of the batch.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE
 def write_ensemble(
     root: Path, served: ServedEnsemble, pictures: Path, check: Mapping[str, Any]
 ) -> None:
-    """Write the two models into the repository `root`.
+    """Write the preprocessing model and the ensemble into the repository `root`.
 
-    `pictures` is the file pictures.npz of the network, with its preprocessing. `check` is the
-    record of the export of the network, check.json (inputs, outputs).
+    `pictures` is the file pictures.npz of the network, which contains its preprocessing. `check` is
+    the content of check.json, the record of the network's export, with its inputs and outputs.
     """
     wanted = Pictures.read(pictures).preprocessing
     (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs
@@ -50,7 +51,8 @@ def preprocess_config(
 
     The model maps encoded images to the input of the network (channels, height, width).
 
-    On the CPU, the model has one process for each core of the server, and no batching.
+    The model runs on the CPU in `served.processes` processes, one per core of the server, without
+    dynamic batching.
     """
     config = pb.ModelConfig(
         name=served.preprocess,

@@ -1,4 +1,4 @@
-"""Draw seeded inputs of models: images, and values for inputs with known types and shapes."""
+"""Generate example inputs of models from a seed: images, or values for given types and shapes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def random_images(count: int, size: int, seed: int) -> Array:
     """Return `count` seeded random images, shape (count, 3, size, size), float32, with values
     around zero.
 
-    An image consists of 1 to 16 x 16 patches of colour with noise, at various contrasts. Images of
-    pure noise are nearly equal for a network after pooling, so their signal would be weaker.
+    An image consists of 1 x 1 to 16 x 16 coloured patches plus noise, at various contrasts. Pooling
+    makes images of pure noise nearly equal, so the responses of a network would hardly differ.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -31,7 +31,7 @@ def random_images(count: int, size: int, seed: int) -> Array:
 
 
 def random_pixels(images: Array) -> NDArray[np.uint8]:
-    """Return seeded random images as pixels, with nearly the full range of values."""
+    """Convert `random_images` into pixels of 0 to 255 that use nearly this full range."""
     return np.clip(128 + 48 * images, 0, 255).astype(np.uint8)
 
 
@@ -41,9 +41,10 @@ def examples(
     """Return `count` seeded examples of each input, shape (count, *dims). Each call returns the
     same values.
 
-    Square images in FP32 are `random_images`, other floating numbers are standard normal. Integers
-    of one byte have any value, like pixels. Wider integers are 0 or 1, which are valid for every
-    vocabulary, mask and index. With `values`, numbers are drawn uniformly from that range.
+    Square images in FP32 are `random_images`, and other floating-point numbers have a standard
+    normal distribution. Integers of one byte have any value, like pixels. Wider integers are 0 or
+    1, which are valid for every vocabulary, mask and index. With `values`, all numbers are uniform
+    in the range of `values`.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

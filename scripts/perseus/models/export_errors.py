@@ -1,8 +1,9 @@
-"""Write and read export errors: if a model cannot be exported, its file contains the error message.
+"""Write and read export errors: if a model cannot be exported, the model file contains the error
+message.
 
-The pipeline handles this file like a model. If the model belongs to a setting of a grid, the
-setting becomes a row with the reason, and Perseus measures all other settings. If the model belongs
-to a configured scenario, `require_model` stops the run.
+The pipeline handles this file like a model. If the model belongs to one setting of a grid, the
+message appears in the row of this setting, and Perseus measures all other settings. If the model
+belongs to a configured scenario, `require_model` stops the run.
 """
 
 from __future__ import annotations

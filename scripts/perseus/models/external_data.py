@@ -22,10 +22,10 @@ MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of th
 
 
 def external_files(source: Path) -> list[str]:
-    """Return the files with weights of an ONNX file, if the files exist and are in an allowed
-    place.
+    """Return the files in which an ONNX file stores weights, if the files exist and are in an
+    allowed place.
 
-    The result is None if the file is not an ONNX file, or if the package onnx is not installed.
+    The result is empty if the file is not an ONNX file, or if the package onnx is not installed.
     """
     if importlib.util.find_spec("onnx") is None:
         return []
@@ -40,8 +40,8 @@ def external_files(source: Path) -> list[str]:
 
 
 def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
-    """Raise ExportError if weights are stored outside of the folder of `source`. The function reads
-    no weights."""
+    """Raise ExportError if a file with weights is missing or outside the folder of `source`, or if
+    all files together exceed MAX_BYTES. The function reads no weights."""
     size_bytes = source.stat().st_size
     for location in _locations(model):
         if problem := _problem(location, source.parent):

@@ -37,11 +37,11 @@ def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tenso
 
 def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
     """Write `count` seeded random JPEG images of PICTURE_PX (width, height) into `folder`; return
-    their names.
+    their paths.
 
-    Colours vary equally on each scale, from the whole image down to 4 pixels, as in photos (D.
-    Field, J. Opt. Soc. Am. A 4, 1987). The sizes of the files and the work to decode them are
-    therefore realistic.
+    Colours vary equally strongly at all scales, from the whole image down to 4 pixels, as in photos
+    (D. Field, J. Opt. Soc. Am. A 4, 1987). Therefore the file sizes and the decoding times are
+    realistic.
     """
     from PIL import Image
 

@@ -1,7 +1,7 @@
-"""Replace operators of a build of torchvision that does not fit the build of torch.
+"""Replace operators of torchvision if its build does not fit the build of torch.
 
-torchvision on PyPI is built for CUDA. With a CPU build of torch, its library does not load, and the
-import fails since the schemas of the detectors' operators are missing.
+torchvision on PyPI is built for CUDA. With a CPU build of torch, the shared library of torchvision
+does not load. The import of torchvision then fails, since its detection operators are not declared.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
     """Implement the operators for a CPU, after torchvision is imported."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
-    # This code uses plain torch, like torchvision, whose wrapper would also compile it.
+    # torchvision also has this operator in plain torch, in a wrapper that would compile it.
     in_torch = module._roi_align.__wrapped__
     library.impl("roi_align", lambda *given: in_torch(*given), "CPU")
     torchvision.extension._has_ops = module._has_ops = _are_there  # type: ignore[attr-defined]
 
 
 def _are_there() -> bool:
-    """Check availability in a function that torch can compile."""
+    """Return True, since the operators exist. This function replaces torchvision's `_has_ops`, and
+    torch can compile it."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Count the operations and bytes of one inference of a network from its ONNX graph."""
+"""Count the operations and bytes of one inference of a neural network from its ONNX graph."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class NetworkCost:
     `flops` is the number of operations: a multiplication and an addition count as two. Convolutions
     and matrix products count all their operations; other nodes count one operation for each output
     element. `weight_bytes` is the size of the weights in the file. `traffic_bytes` is the number of
-    bytes that the nodes read and write, without any cache between nodes. `working_set_bytes` is the
-    size of the weights plus the largest inputs and outputs of a single node, which is the cache
-    size that could hold the inference. `operators` is the number of nodes.
+    bytes that all nodes read and write, without any cache between nodes. `working_set_bytes` is the
+    size of the weights plus the largest size of the inputs and outputs of one node. A cache of this
+    size could hold the data of the whole inference. `operators` is the number of nodes.
     """
 
     flops: float
@@ -43,11 +43,12 @@ class _Tensor:
 
 
 LEFT_OUT: Final = {"": _Tensor((0,), 0, is_weight=False)}
-"""Name of an optional input or output that a node does not use."""
+"""The empty name, which stands for an optional input or output that a node does not use."""
 
 
 def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
-    """Return the operations and bytes of one example, given an ONNX file with these inputs.
+    """Return the operations and bytes of an inference for one example. `tensors` has the inputs and
+    outputs of the ONNX file.
 
     A node whose shapes cannot be inferred counts no operations, and a value without a shape counts
     no bytes. Both branches of an If count, and a loop counts as one iteration.
@@ -98,7 +99,8 @@ def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
 def _scopes(
     graph: onnx.GraphProto, outer: Mapping[str, _Tensor]
 ) -> Iterator[tuple[onnx.GraphProto, dict[str, _Tensor]]]:
-    """Yield a graph and all graphs in its nodes, each with the tensors that its nodes can name."""
+    """Yield a graph and all graphs in its nodes, each with the tensors to which its nodes can
+    refer."""
     tensors = {**outer, **_tensors(graph)}
     yield graph, tensors
     for node in graph.node:

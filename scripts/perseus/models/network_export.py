@@ -1,6 +1,6 @@
-"""Export a network of timm, or a detector or segmenter of torchvision, unchanged.
+"""Export a neural network of timm, or a detection or segmentation network of torchvision, to ONNX.
 
-torch.onnx.export writes a file, and Perseus compares the responses of torch with the responses of
+torch.onnx.export writes the file, and Perseus compares the responses of torch with the responses of
 ONNX Runtime. From then on, Perseus treats the file like an ONNX file of the user (`own_onnx`).
 """
 
@@ -30,22 +30,23 @@ if TYPE_CHECKING:
     import torch
 
 TYPICAL: Final = 16
-"""Number of random images that normalise random weights. With 4 images, float32 rounding changes
-the responses of some networks of timm by 3 % of their signal. Other networks have large maps, so
-fewer images suffice."""
+"""Number of random images that set the mean and variance of batch normalisation in a timm network
+with random weights. With 4 images, float32 rounding changes the responses of some timm networks by
+3 % of the difference between responses to different images. The networks of torchvision have larger
+feature maps, so a quarter of the images is enough."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a network to `onnx_path`, and write its `reference_path`; return the record of the
-    check.
+    """Export a network to `onnx_path`, and write its examples and responses to `reference_path`;
+    return the record of the check.
 
-    The files are the same as those of `take_onnx`.
+    The files have the same form as those of `take_onnx`.
 
     The input has the name "input" and contains images (n, 3, H, W). The outputs have the names from
-    the network, or the name "output". If the network takes no batches, `notes` has the reason.
-    Raises ExportError for an unknown architecture or unknown weights, a state_dict that does not
-    fit, an input size that the network rejects, a network that torch cannot export, and a failed
-    check.
+    the network, or the name "output". If the network takes no batches, `notes` in the record has
+    the reason. Raises ExportError for an unknown architecture or unknown weights, a state_dict that
+    does not fit, an input size that the network rejects, a network that torch cannot export, and a
+    failed check.
     """
     of = of_library(task.architecture, task.input_size)
     size = task.input_size or of.input_px
@@ -110,8 +111,8 @@ def _named(answer: Any) -> dict[str, torch.Tensor]:
     named = answer if isinstance(answer, dict) else {"output": answer}
     if not all(isinstance(each, torch.Tensor) for each in named.values()):
         raise ExportError(
-            "the network returns more than tensors. Export the network yourself, and set onnx: to"
-            " the file"
+            "the network returns more than tensors. Export the network yourself, and set the key"
+            " `onnx` to the file"
         )
     return dict(named)
 
@@ -135,7 +136,7 @@ def _write(
         def forward(self, images: Any) -> tuple[Any, ...]:
             return tuple(_named(of.call(self.network, images)).values())
 
-    # The exporter restores the training mode of the wrapper, including the network inside.
+    # The exporter finally sets the network to the wrapper's mode, so the wrapper needs eval().
     write = functools.partial(write_onnx, Exported().eval(), path=path, outputs=outputs)
     notes = []
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Build networks with their weights, and the preprocessing of torchvision."""
+"""Build neural networks with their weights, and return torchvision's preprocessing of images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IMAGENET_CLASSES = 1000
 
 
 COUNT = ".num_batches_tracked"
-"""Suffix of the name of the counter of a batch normalisation, which only training reads."""
+"""Suffix of the name of a counter in batch normalisation. Only training reads the counter."""
 
 
 class ExportError(ValueError):
@@ -37,8 +37,8 @@ class ExportError(ValueError):
 
 
 class Architecture(Protocol):
-    """Interface of an architecture, which builds a network; `models.architectures` has the kinds of
-    architectures."""
+    """Interface of an architecture, which can build its network. The classes in
+    `models.architectures` implement this interface."""
 
     @property
     def name(self) -> str: ...
@@ -52,8 +52,8 @@ class Architecture(Protocol):
         """Names of the trained weights of the architecture."""
 
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
-        """Return the network with the initial weights of torch, with or without heads that are for
-        training only."""
+        """Return the network with the initial weights of torch. With `has_aux`, the network has the
+        auxiliary heads, which only training uses."""
 
     def trained(self, weights: str) -> torch.nn.Module:
         """Return the network with one of `known_weights`. Raises ExportError if the weights cannot
@@ -65,7 +65,8 @@ class Architecture(Protocol):
 
 @functools.cache
 def import_torchvision() -> tuple[ModuleType, ModuleType]:
-    """Import torch and torchvision."""
+    """Return the modules torch and torchvision. If torchvision does not fit torch, replace its
+    operators."""
     import torch
 
     operators = _missing_operators()
@@ -78,10 +79,8 @@ def import_torchvision() -> tuple[ModuleType, ModuleType]:
 
 @functools.cache
 def _missing_operators() -> Any:
-    """Return the operators that replace those of a torchvision that does not fit this build of
+    """Return replacements for operators of torchvision; None if torchvision fits this build of
     torch.
-
-    The result is None if torchvision fits.
 
     The cache of this function keeps the operators alive.
     """
@@ -103,8 +102,8 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
     The preprocessing resizes the short side to `resize_size`, crops the centre to `crop_size`, and
     normalises the colours. Random weights and weights from a file have the preprocessing of the
-    DEFAULT weights. With `input_size`, the crop has this size, and the resized image keeps its
-    proportion to the crop. The function downloads nothing.
+    DEFAULT weights. With `input_size`, the crop has this size, and `resize_size` changes in the
+    same proportion. The function downloads nothing.
     """
     _, torchvision = import_torchvision()
     choices = torchvision.models.get_model_weights(architecture).__members__
@@ -117,8 +116,8 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
 
 def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
-    """Return the steps of a preset before the normalisation, from an image to pixels (3, H, W),
-    uint8."""
+    """Return a function that resizes and crops an image as the preset `like` does, into pixels (3,
+    H, W), uint8."""
     _, torchvision = import_torchvision()
     do = torchvision.transforms.functional
 
@@ -131,14 +130,14 @@ def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
 
 
 def normalised(pixels: Tensor, like: Any) -> Array:
-    """Return pixels (n, 3, H, W) with their colours normalised as a preset does."""
+    """Return pixels (n, 3, H, W) with their colours normalised as the preset `like` does."""
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (like.mean, like.std))
     return np.asarray((pixels.astype(np.float32) / 255 - mean) / std, np.float32)
 
 
 def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
-    """Return a network that normalises pixels as a preset does and then runs `network`; its input
-    is uint8."""
+    """Return a network with uint8 input that normalises pixels as the preset `like` does, and then
+    runs `network`."""
     torch, _ = import_torchvision()
     std = np.array(like.std, np.float32)[:, None, None]
     mean = np.array(like.mean, np.float32)[:, None, None]
@@ -171,9 +170,9 @@ def require_known(kind: str, name: str, known: Sequence[str]) -> None:
 def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     """Return the network of an architecture with its weights.
 
-    Random weights come from the generator of torch, normalised with the activations for the
-    `typical` images (n, 3, H, W). Raises ExportError for an unknown weights name and for a
-    state_dict that does not fit.
+    Random weights come from the random generator of torch. Batch normalisation then gets its mean
+    and variance from the activations for the `typical` images (n, 3, H, W). Raises ExportError for
+    an unknown weights name and for a state_dict that does not fit.
     """
     if weights == "random":
         network = of.bare()
@@ -197,7 +196,7 @@ def require_fit(of: Architecture, path: Path) -> None:
         with torch.device("meta"):
             state = _state_dict(of, path, device="meta")
             _fitting(of, state, path)
-    except NotImplementedError:  # torchvision computes the widths of RegNets with tensors
+    except NotImplementedError:  # RegNets compute with tensors, which the device "meta" cannot
         _fitting(of, _state_dict(of, path, device="meta"), path)
 
 
@@ -243,10 +242,10 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
 
 
 def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
-    """Return the network to which the tensors of a file belong, by their names and shapes.
+    """Return the network whose tensors have the names and shapes of the tensors in a file.
 
-    Counters of batches may be missing, as torch permits: files from before torch 0.4.1 have no
-    counters.
+    The counters of batch normalisation may be missing, as torch permits: files from before torch
+    0.4.1 have no counters.
     """
     has_aux = any(key.lower().startswith("aux") for key in state)
     network = of.bare(has_aux=has_aux)
@@ -267,10 +266,10 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 
 
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
-    """Return the number of classes of the network in a file, if the number is not the default.
+    """Return the number of classes of the network in a file; None if it is the usual number.
 
-    A network with another number of classes differs only in the first dimension of its heads,
-    equally in all heads.
+    With another number of classes, only the first dimension of the weights in the heads differs,
+    and it is equal in all heads.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
@@ -306,9 +305,9 @@ def load_problem(error: Exception) -> str:
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
     """Make the outputs of a randomly initialised network depend on its input image.
 
-    Deep networks without trained statistics let the signal fade to zero or to a constant. Batch
-    normalisation prevents this if its running mean and variance are those of real activations. The
-    function also initialises heads that some architectures set to zero.
+    In a deep network with random weights, the outputs become nearly the same for all images. Batch
+    normalisation prevents this if its running mean and variance come from the activations of this
+    network. The function also initialises heads that some architectures set to zero.
     """
     torch, _ = import_torchvision()
     for module in network.modules():
@@ -323,7 +322,7 @@ def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> 
         norm.reset_running_stats()
         norm.momentum = None  # a cumulative average instead of a moving average
         norm.train()
-    with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a rejected size
+    with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a rejected image size
         for batch in np.array_split(typical, 2):
             of.call(network, torch.from_numpy(batch))
     for norm, momentum in zip(norms, momenta, strict=True):

@@ -1,5 +1,5 @@
-"""Export a classification CNN of torchvision to ONNX, and check that the ONNX file computes the
-same.
+"""Export a classification CNN of torchvision to ONNX, and check that the ONNX file gives the same
+responses as torch.
 
 The entry point is `export_model`. This function builds the network, writes `model.onnx` with a
 dynamic batch axis, runs the file under onnxruntime, and compares the responses with the responses
@@ -49,9 +49,10 @@ from perseus.study.tasks.export import ExportTask
 if TYPE_CHECKING:
     import torch
 
-# Deviation between inputs that is clearly above float32 rounding (2**-24 = 6e-8 per operation).
+# Least signal as a share of the largest output. This share is clearly above float32 rounding
+# (2**-24 = 6e-8 per operation).
 MIN_SIGNAL_SHARE: Final = 1e-4
-# Every runtime since onnxruntime 1.18 (Triton 24.06) reads both versions.
+# All runtimes from onnxruntime 1.18 (Triton 24.06) on read this opset and this IR version.
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
 LARGEST_BYTES: Final = 2**31 - 2**20
@@ -59,14 +60,14 @@ LARGEST_BYTES: Final = 2**31 - 2**20
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a model to `onnx_path`, and write its `reference_path`; return the record of the
-    check.
+    """Export a model to `onnx_path`, and write its reference to `reference_path`; return the record
+    of the check.
 
     The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32 [batch,
-    classes], and contains its weights. `reference_path` is the `Reference`: the images and the
-    responses of torch. The function replaces both files together, and only after a passed check.
-    Raises ExportError for an unknown architecture or weights name, a state_dict that does not fit,
-    an image that cannot be read, an input size that the network rejects, and a failed check.
+    classes], and contains its weights. The `Reference` contains the images and the responses of
+    torch. The function replaces both files together, and only after a passed check. Raises
+    ExportError for an unknown architecture or weights name, a state_dict that does not fit, an
+    image that cannot be read, an input size that the network rejects, and a failed check.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)
@@ -97,8 +98,8 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
 def surveyed_export(
     say: Callable[[str], None], task: ExportTask, onnx_path: Path, reference_path: Path
 ) -> dict[str, Any]:
-    """Export a model of a catalogue; if the network cannot be exported, write the reason to
-    `onnx_path`.
+    """Export a model of a `catalogue` experiment; if the network cannot be exported, write the
+    reason to `onnx_path`.
 
     The reference always has the responses of torch, since a runtime that needs no ONNX file may
     serve the network. Raises ExportError if torch cannot run the network either.
@@ -117,14 +118,13 @@ def surveyed_export(
 
 
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
-    """Return the network, its images (n, 3, H, W), and its responses (n, classes).
+    """Return the network, its images (n, 3, H, W), and its responses to the images (n, classes).
 
     Each call returns the same images and responses.
 
     For requests in uint8, the images are pixels, and the returned network normalises them. The
-    responses are the responses of the original network to the pixels after the normalisation of
-    torchvision. Raises ExportError for a task with unknown names or with parts that do not fit
-    together.
+    responses then come from the original network, whose inputs are the pixels after `normalised`.
+    Raises ExportError for a task with unknown names or with parts that do not fit together.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -157,7 +157,7 @@ def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
 def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request: str) -> Tensor:
     """Return the images for the check of a network, shape (n, 3, size, size).
 
-    The images come from files, or are random images without files.
+    The images come from `files`. If `files` is empty, the images are random.
 
     The `preset` of torchvision preprocesses the files; for requests in uint8, it stops before the
     normalisation.
@@ -181,10 +181,10 @@ def check_onnx(
     record = compared(onnx_path, reference, what, tolerance)
     if not record["relative_error"] <= tolerance:
         raise ExportError(
-            f"{what} as exported differs from the original by {record['relative_error']:.3g} of the"
-            f" difference between responses to different images, more than {tolerance:g}. The"
-            " export is wrong (try other versions of torch and onnx), or the images are too"
-            " similar."
+            f"{what} responds differently after the export: the error is"
+            f" {record['relative_error']:.3g} of the difference between responses to different"
+            f" images, and at most {tolerance:g} is allowed. The export is wrong (try other"
+            " versions of torch and onnx), or the images are too similar."
         )
     return record
 
@@ -192,9 +192,10 @@ def check_onnx(
 def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float) -> dict[str, Any]:
     """Run an ONNX file under onnxruntime on the CPU, and compare the responses with the reference.
 
-    With batches, the first example runs alone, and all other examples run as one batch: two batch
-    sizes prove that the batch axis is dynamic. The function returns relative_error, tolerance and
-    batches. Raises ExportError for a file that onnxruntime cannot run.
+    If the model takes batches, the first example runs alone, and all other examples run as one
+    batch: two batch sizes prove that the batch axis is dynamic. The result has the keys
+    relative_error, tolerance and batches (the batch sizes). Raises ExportError for a file that
+    onnxruntime cannot run.
     """
     numbers = list(range(reference.count))
     more = numbers[1:] or [0, 0]
@@ -213,7 +214,8 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
 def keep_answers(
     onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
 ) -> dict[str, Any]:
-    """Write the reference of an ONNX file; return the record of the file and its reference."""
+    """Write the reference of an ONNX file; return the tensors, hash, size and cost of the file for
+    the record."""
     reference.write(npz)
     return {
         **tensors.plain(),
@@ -249,8 +251,8 @@ def write_onnx(
     """Write the ONNX file; return its opset and IR version.
 
     A variable batch size needs an `example` of 2 or more images (torch.export treats 0 and 1 as
-    constants). With `is_traced`, TorchScript exports the network, which supports shapes that depend
-    on the number of detections.
+    constants). With `is_traced`, the exporter of TorchScript writes the file. This exporter
+    supports shapes that depend on the number of detections.
     """
     torch, _ = import_torchvision()
     import onnx

@@ -1,4 +1,4 @@
-"""Walk an ONNX graph and the graphs inside its nodes."""
+"""Read and edit ONNX graphs, including the graphs inside their nodes."""
 
 from __future__ import annotations
 
@@ -55,11 +55,9 @@ def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 def give_dimensions(model: onnx.ModelProto) -> None:
     """Convert inputs and outputs that are single numbers without dimensions into tensors of size
-    one.
+    one, since Triton cannot serve values without dimensions.
 
     The function changes the model in place.
-
-    Triton cannot serve values without dimensions.
     """
     from onnx import helper, numpy_helper
 
@@ -97,15 +95,16 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""Suffix of the names of inner values that are single numbers."""
+"""Suffix of the new inner name of an input or output without dimensions."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""Prefix or suffix of the names of operators on quantised numbers."""
+"""Prefixes and suffixes of the names of operators on quantised numbers."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:
-    """Return the lowest numeric precision of the computation in an ONNX file."""
+    """Return the lowest numeric precision of the computation in an ONNX file, by its operators and
+    the types of its weights and constants."""
     import onnx
 
     bodies = [function.node for function in model.functions]

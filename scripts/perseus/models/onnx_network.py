@@ -20,10 +20,11 @@ class OnnxRuntimeError(ExportError):
 
 
 class OnnxNetwork:
-    """An ONNX model in ONNX Runtime: the path of a file, or its content.
+    """An ONNX model that ONNX Runtime has loaded. `model` is the path of an ONNX file, or its
+    content.
 
-    `output_shapes` has the shapes that ONNX Runtime infers, by name. Raises OnnxRuntimeError if
-    ONNX Runtime cannot load or run the model. The message calls the model `what`.
+    `output_shapes` has the inferred shape of each output, by name. Raises OnnxRuntimeError if ONNX
+    Runtime cannot load or run the model. The message calls the model `what`.
     """
 
     def __init__(self, model: str | bytes, what: str) -> None:

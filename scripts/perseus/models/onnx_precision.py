@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
 OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
-"""First opset with quantisation of weights by channel, and its IR version."""
+"""First opset with one quantisation scale per channel of the weights, and the IR version of this
+opset."""
 
 Examples = Sequence[Mapping[str, Tensor]]
-"""Examples for calibration: inputs by name, in batches of one if the model has batches."""
+"""Examples for calibration: inputs by name, in batches of one if the model takes batches."""
 
 
 def convert(
@@ -67,17 +68,18 @@ def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
     from onnxruntime.transformers.onnx_model import OnnxModel
 
     model = convert_float_to_float16(onnx.load(str(onnx_path)), keep_io_types=True)
-    OnnxModel(model).topological_sort()  # without the sort, the casts of the inputs are last
+    OnnxModel(model).topological_sort()  # otherwise, the casts of the inputs come last in the graph
     return model
 
 
 def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
     """Return the network with explicit quantisation (Q/DQ), as TensorRT requires it.
 
-    The quantisation is symmetric, with one scale per channel of the weights, and without the bias.
+    The quantisation is symmetric, with one scale per channel of the weights. The bias is not
+    quantised.
 
-    The range of each activation is its largest range over `examples`, the examples of the check of
-    the export.
+    The largest absolute value of an activation over `examples` sets its range. The same examples
+    serve to check the export.
     """
     import onnx
     from onnxruntime import quantization
@@ -100,7 +102,7 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
             str(quantised),
             Reader(),
             quant_format=quantization.QuantFormat.QDQ,
-            # Without VNNI, a CPU adds two products in 16 bits, which overflow with 8-bit weights.
+            # Without VNNI, a CPU adds two products in 16 bits; with 8-bit weights, sums overflow.
             reduce_range=True,
             op_types_to_quantize=QUANTISED,
             per_channel=True,
@@ -117,7 +119,7 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the network in an opset with quantisation by channel.
+    """Return the network in an opset with one quantisation scale per channel.
 
     Raises ExportError if onnx cannot convert the network.
     """

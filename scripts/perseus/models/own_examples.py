@@ -1,4 +1,5 @@
-"""Make the examples for a model of the user: from a file, from images, or seeded random values."""
+"""Make example inputs for a model of the user: from a file of arrays, from images, or from seeded
+random values."""
 
 from __future__ import annotations
 
@@ -59,19 +60,19 @@ def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]
     for name in names:
         if name not in found:
             has = ", ".join(map(repr, found)) or "none"
-            yield f"inputs: {path} has no array {name!r}, an input of the model (it has {has})"
+            yield f"inputs: {path} has no array for the model's input {name!r} (its arrays: {has})"
     for name in found:
         if name not in names:
             has = ", ".join(map(repr, names))
-            yield f"inputs: {path} has an array {name!r}, which is no input (they are {has})"
+            yield f"inputs: {path} has an array {name!r}, but the model has only the inputs {has}"
     for each in inputs:
         if each.name in found:
             yield from _problems_of_array(path, found[each.name], each)
     counts = {name: len(found[name]) for name in names if name in found and found[name].ndim}
     if len(set(counts.values())) > 1:
-        sizes = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
+        sizes = ", ".join(f"{count} examples of {name!r}" for name, count in counts.items())
         yield (
-            f"inputs: {path} has {sizes}: the first size of each array must be the number of"
+            f"inputs: {path} has {sizes}: the first size of each array must be the same number of"
             " examples"
         )
 
@@ -81,7 +82,7 @@ def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[st
     if kind != of.datatype:
         yield (
             f"inputs: {path}: {of.name!r} is of type {array.dtype}, and the model takes"
-            f" {DTYPES[of.datatype]} (array.astype)"
+            f" {DTYPES[of.datatype]} (convert it with array.astype)"
         )
     if array.ndim == 0 or array.shape[1:] != of.dims or not len(array):
         yield (
@@ -95,22 +96,26 @@ def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[st
 def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterator[str]:
     if len(inputs) != 1:
         names = ", ".join(repr(each.name) for each in inputs)
-        yield f"images: the model has {len(inputs)} inputs ({names}): send inputs: file.npz"
+        yield (
+            f"images: the model has {len(inputs)} inputs ({names}), and images fit only one: use"
+            " inputs: file.npz instead"
+        )
         return
     (only,) = inputs
     if (layout := _layout(pixels, only)) is None:
         wanted = f"layout: {pixels.layout}" if pixels.layout else "layout: nchw or nhwc"
-        yield f"images: its input {only} is none of images with 1 or 3 channels ({wanted})"
+        yield f"images: its input {only} takes no images with 1 or 3 channels ({wanted})"
         return
     channels = only.dims[0 if layout == "nchw" else -1]
     for key in ("mean", "std"):
         values = getattr(pixels, key)
         if len(values) not in (1, channels):
-            yield f"{key}: has {len(values)} numbers, and images have {channels} channels"
+            yield f"{key}: has {len(values)} numbers, but the images have {channels} channels"
 
 
 def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
-    """Return the position of the channels of an input, if the input takes images."""
+    """Return the layout of an input for images, nchw or nhwc; None if no layout fits, or if both
+    fit."""
     places = {"nchw": 0, "nhwc": -1}
     asked = [pixels.layout] if pixels.layout else list(places)
     fitting = [each for each in asked if len(of.dims) == 3 and of.dims[places[each]] in (1, 3)]
@@ -118,8 +123,8 @@ def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
 
 
 def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
-    """Return an image with the size of an input, and with each pixel as (pixel * scale - mean) /
-    std."""
+    """Return an image in the size of an input, with each pixel converted into (pixel * scale -
+    mean) / std."""
     from PIL import Image
 
     is_first = _layout(pixels, of) == "nchw"

@@ -1,4 +1,4 @@
-"""Check the weights and networks of a user before any job uses these files."""
+"""Check the weights and ONNX files of a user before any job uses these files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from perseus.study.planning import own_examples
 
 
 def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
-    """Yield the reasons why the files of these models cannot be used, without running them.
+    """Yield the reasons why the files of these models cannot be used. The function runs no model.
 
-    Each model comes with its image files. The jobs themselves run the checks that need packages of
-    the jobs.
+    `models` contains each model with the paths of its image files. If a package for a check is not
+    installed here, only the job of the model runs the check.
     """
     for model, images in models:
         yield from (f"models: {model.name}: {problem}" for problem in _of_files(model, images))
@@ -54,7 +54,7 @@ def _of_built(model: Model, images: Sequence[str]) -> Iterator[str]:
     if model.weights_file:
         require_fit(of, Path(model.weights_file))
     elif model.weights not in ("random", *known):
-        yield f"weights: {model.architecture} has none but {' and '.join(['random', *known])}"
+        yield f"weights: {model.architecture} has only {' and '.join(['random', *known])}"
 
 
 def _is_installed(package: str) -> bool:

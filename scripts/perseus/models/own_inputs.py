@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes that the study sets for variable sizes of a file: by input, or one size for all
-    inputs."""
+    """Numbers that the study sets for variable sizes of a file: for each input (`shape`), or one
+    number for all inputs (`input_size`)."""
 
     shape: Mapping[str, tuple[int, ...]]
     input_size: int | None = None
@@ -32,9 +32,10 @@ def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 
 def declared(value: onnx.ValueInfoProto) -> TensorSpec:
-    """Return the declared tensor with its first size.
+    """Return an input or output as the file declares it, including its first size, which may be the
+    batch.
 
-    If Triton cannot serve the type of the tensor, the result has the name of the type.
+    If Triton does not support the type of the tensor, `datatype` is the name of the type in ONNX.
     """
     import onnx
 
@@ -52,8 +53,8 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
-    """Return the inputs with the sizes that the study sets; the first size may be variable, and is
-    then the batch."""
+    """Return the inputs with the sizes that the study sets. A first size that is still variable is
+    the batch."""
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
@@ -90,7 +91,7 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
         given, dims = sizes.shape.get(each.name), _dims(each, sizes)
         if given is not None and not _fillings(each, given):
             has = _described(each)
-            yield f"shape: {each.name!r} is {list(given)}, and the file's input is {has}"
+            yield f"shape: {each.name!r} is {list(given)}, but the file's input is {has}"
         elif OPEN in dims[has_batch:] or not _has_shape(each):
             open_inputs.append(each)
     if not open_inputs:
@@ -118,8 +119,8 @@ def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
 
 
 def common_size(dims: Iterable[Sequence[int]]) -> int | None:
-    """Return the first size that all inputs have in common; 1 if this size is variable, None if it
-    differs."""
+    """Return the first size that all inputs have in common; 1 if it is variable, None if the inputs
+    differ."""
     sizes = {each[0] if each else None for each in dims}
     if sizes <= {OPEN, 1}:
         return 1
@@ -127,7 +128,7 @@ def common_size(dims: Iterable[Sequence[int]]) -> int | None:
 
 
 def _key(name: str) -> str:
-    """Return a name in the form of a key in YAML."""
+    """Return a name as a key of YAML, in quotation marks if necessary."""
     return name if re.fullmatch(r"[A-Za-z_][\w./-]*", name) else json.dumps(name)
 
 
@@ -143,10 +144,10 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 
 
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Yield the shapes that the given sizes may mean.
+    """Return the possible shapes of an input, given sizes from the study.
 
-    The sizes may be the variable sizes after the first, all sizes after the first, all variable
-    sizes, or all sizes.
+    The given sizes may replace the variable sizes after the first, all sizes after the first, all
+    variable sizes, or all sizes.
     """
     dims = declared(value).dims
     if not _has_shape(value):

@@ -1,6 +1,6 @@
-"""Prepare an ONNX file of the user for serving, and check that the responses do not change.
+"""Prepare an ONNX file of the user for serving, and check that its responses do not change.
 
-Only ONNX Runtime executes the file, and ONNX Runtime supports no code in models.
+Only ONNX Runtime executes the file, and ONNX Runtime runs no code from a model file.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ def take_onnx(
     what: str = "",
     sorted_by: str = "",
 ) -> dict[str, Any]:
-    """Prepare an ONNX file as `onnx_path`, and write its `reference_path`; return the record of the
-    check.
+    """Prepare an ONNX file as `onnx_path`, and write its examples and responses to
+    `reference_path`; return the record of the check.
 
     `what` is the name of the model in messages, by default the path of its file. `sorted_by` is the
     output with the scores of a detector (see `Reference`).
 
-    Names stay the same, and variable sizes become the sizes of the task. The file takes batches if
-    the responses to a batch equal the responses to single examples. Otherwise the file is served
-    unchanged, without batches, and `notes` in the record has the reason. Raises ExportError for the
-    problems in `own_problems`, for a file that ONNX Runtime cannot run, and for a file whose
-    response to the same request changes.
+    Inputs and outputs keep their names, and variable sizes become the sizes of the task. The file
+    takes batches if the responses to a batch equal the responses to single examples. Otherwise the
+    file is served unchanged, without batches, and `notes` in the record has the reason. Raises
+    ExportError for the problems in `own_problems`, for a file that ONNX Runtime cannot run, and for
+    a file whose responses to the same request differ.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -145,15 +145,16 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """Return the number of rows of an example: the first size, if all inputs have the same first
-    size."""
+    """Return the inputs without their first size, if all inputs have the same first size; otherwise
+    return the inputs unchanged."""
     if not common_size([each.dims for each in inputs]):
         return list(inputs)
     return [replace(each, dims=each.dims[1:]) for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
-    """Return equally many examples, each with `size` rows and another first row."""
+    """Group examples into batches of `size` rows. There are as many batches as examples, and each
+    batch has another first row."""
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
@@ -164,8 +165,8 @@ def _served(
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
     """Return the model with these sizes of its inputs, and the same model in ONNX Runtime.
 
-    If ONNX Runtime rejects the fixed sizes, they stay variable: an inferred size may be invalid in
-    a branch that no request takes.
+    If ONNX Runtime rejects the fixed sizes, these sizes stay variable: an inferred size may be
+    invalid in a branch that no request takes.
     """
     sized = _as_served(model, inputs)
     try:
@@ -177,10 +178,7 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Return the model with these sizes of its inputs, and without inferred shapes.
-
-    All sizes are fixed, or only the first size is variable.
-    """
+    """Return the model with these sizes of its inputs, and without inferred shapes."""
     import onnx
 
     served = onnx.ModelProto()
@@ -236,13 +234,13 @@ def _reference(
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
     tolerance = TOLERANCES["fp32"]  # both runs use exactly the same arithmetic
     scales = found.scales(tolerance)
-    # Each example again: two responses of few numbers may be equal by chance.
+    # Repeat each example: two random responses of few numbers may be equal by chance.
     error = max(found.error([i], network.answer(found.given([i])), scales) for i in range(count))
     if error <= tolerance:
         return found
     if task.deterministic:
         raise ExportError(
-            f"{what}: the response to the same request changes, by {error:.2g} of the difference"
+            f"{what}: two responses to the same request differ by {error:.2g} of the difference"
             " between responses to different requests. Is a dropout still active? To measure the"
             " model nevertheless, set deterministic: false"
         )
@@ -265,8 +263,8 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the response to each example as rows of a batch; `alone` has the responses in batches
-    of `size`.
+    """Return the reference with the response to each example as one row of a batch. `alone` has
+    responses to whole batches of `size` rows.
 
     Raises ExportError if the responses are not rows of a batch.
     """
@@ -277,7 +275,8 @@ def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
         if any(each.shape[:1] != (size,) for each in answers):
             shapes = " or ".join(sorted({str(each.shape) for each in answers}))
             raise ExportError(
-                f"the first size of its output {name!r} of shape {shapes} is not the batch, {size}"
+                f"the first size of its output {name!r} of shape {shapes} is not the batch size"
+                f" {size}"
             )
         if len({each.shape for each in answers}) > 1:
             raise ExportError(f"the shape of its output {name!r} depends on the input")
@@ -295,7 +294,7 @@ def _write(
     """Write the file for serving; return its tensors and the record of the check of its responses.
 
     `inputs` has the inputs, without the batch if the reference has batches. Raises ExportError if
-    the responses of the written file differ.
+    the responses of the written file differ from the reference.
     """
     import onnx
 
@@ -324,6 +323,7 @@ def _write(
 
 
 def _known(shape: Sequence[Any], rank: int) -> tuple[int, ...]:
-    """Return the sizes of an output that ONNX Runtime infers; other sizes are variable."""
+    """Return the shape of an output with the sizes that ONNX Runtime infers; all other sizes are
+    variable."""
     known = list(shape) if len(shape) == rank else [None] * rank
     return tuple(size if isinstance(size, int) and size > 0 else OPEN for size in known)

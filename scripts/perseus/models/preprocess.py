@@ -1,8 +1,8 @@
 """Convert images into tensors as torchvision does, using only Pillow and NumPy.
 
-Repositories also contain this file as the model.py of a Triton model. The Python backend of Triton
-runs it before the network of a tenant with `preprocessing: server`. Therefore this file imports
-nothing of Perseus, and the client and the server do the same work.
+Repositories also contain this file as the model.py of a Triton model. Triton's Python backend runs
+this model before the network of a tenant with `preprocessing: server`. Therefore this file imports
+no module of Perseus. The client and the server do the same work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 PARAMETER = "preprocessing"
-"""Name of the parameter of the Triton model with the `Preprocessing`, as JSON."""
+"""Name of the Triton model's parameter that contains the `Preprocessing` as JSON."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class TritonPythonModel:
             batch: NDArray[Any] = np.stack(tensors)
         except Exception as failure:
             return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"preprocess: {failure}"))
-        # This code repeats backends/perseus_tensors.py, which the images of NVIDIA do not have.
+        # This code repeats backends/perseus_tensors.py, which NVIDIA's containers do not have.
         capsule = batch.__dlpack__()
         ctypes.pythonapi.PyCapsule_SetDestructor(ctypes.py_object(capsule), None)
         return pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("output", capsule)])

@@ -1,5 +1,5 @@
-"""Define the settings of the rate limiter of Triton that the repository and the command line of the
-server share."""
+"""Define settings of Triton's rate limiter for the model repository and the command line of the
+server."""
 
 from typing import Final
 

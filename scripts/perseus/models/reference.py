@@ -26,9 +26,9 @@ class Reference:
 
     `inputs` has n examples of each input by name, shape (n, *dims). With `has_batches`, the
     responses have no batch dimension. Otherwise the responses are whole tensors, which may differ
-    in shape. `precision` is the numeric precision of the computation in the file. If
-    `is_deterministic` is false, the responses to the same example may differ. With `sorted_by`, the
-    responses are detections, and `sorted_by` is the output with their scores.
+    in shape. `precision` is the numeric precision in which the model computes. If
+    `is_deterministic` is false, two responses to the same example may differ. If the responses are
+    detections, `sorted_by` is the output with their scores.
     """
 
     inputs: Mapping[str, Tensor]
@@ -63,7 +63,7 @@ class Reference:
         return [answer[output] for answer in self.answers]
 
     def scales(self, tolerance: float) -> dict[str, float]:
-        """Return the scales for errors of each output."""
+        """Return the divisor that makes errors relative, for each output (`scale_of`)."""
         return {name: scale_of(self.all_answers(name), tolerance) for name in self.outputs}
 
     def error(
@@ -73,7 +73,7 @@ class Reference:
 
         The error is infinite if outputs are missing or have wrong shapes.
 
-        Outputs that are not deterministic must only exist.
+        If responses are not deterministic, the function only checks that no output is missing.
         """
         expected = self.expected(examples)
         if not self.is_deterministic:
@@ -83,7 +83,7 @@ class Reference:
         return max(_error(answer.get(name), of, scales[name]) for name, of in expected.items())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the reference for the file."""
+        """Return the arrays that the file of the reference contains."""
         answers = {
             f"answer/{i}/{name}": tensor
             for i, answer in enumerate(self.answers)
@@ -137,6 +137,6 @@ class Reference:
 def _error(answer: Tensor | None, expected: Tensor, scale: float) -> float:
     if answer is None:
         return float("inf")
-    # Triton has no tensors without dimensions beside the batch.
+    # Triton adds a size of 1 to an output whose only dimension is the batch.
     is_padded = answer.shape == (*expected.shape, 1)
     return relative_error(answer.reshape(expected.shape) if is_padded else answer, expected, scale)

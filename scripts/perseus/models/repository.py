@@ -2,12 +2,12 @@
 
 For each tenant, `write_repository` writes `<root>/<tenant>/config.pbtxt`, the model file in
 `<root>/<tenant>/1/`, and the responses of torch to the examples of the tenant. `ensemble` writes
-the preprocessing model of a tenant with images. `model_config` defines the content of config.pbtxt.
-The parameters of a runtime come from the module of the same name in `runtimes`.
+the preprocessing model of a tenant whose requests are images. `model_config` defines the content of
+config.pbtxt. The parameters of a runtime come from the module of the same name in `runtimes`.
 
 The Python backends of Perseus (scripts/backends) and the C++ backends in the containers of NVIDIA
-serve the same repository. Without --disable-auto-complete-config, a C++ backend enables dynamic
-batching for a tenant with max_queue_delay_us=None and a max_batch_size above 1.
+serve the same repository. Without --disable-auto-complete-config, a C++ backend would enable
+dynamic batching for a tenant with max_queue_delay_us=None and a max_batch_size above 1.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def write_repository(
     `model_files` has the files of each tenant, in the order of the task. `is_variant` is true if
     the scenario is a setting of a grid or part of a survey. If a model of a variant could not be
     exported, or does not take the configured batches, the function writes the reason in place of
-    the model, and the reason becomes a row of the results. Raises RepositoryError for a tenant with
-    invalid settings, and NoModelError if there is no model.
+    the model, and the reason becomes a row of the results. Raises NoModelError if the model of
+    another scenario could not be exported, and RepositoryError for a tenant with invalid settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -71,7 +71,7 @@ def write_repository(
         write_tenant(root, tenant, files.model, check)
         if unfit:
             write_export_error(model_path(root, tenant.name, tenant.model_file), unfit)
-        if tenant.ensemble:  # imported by name: other tenants do not depend on it
+        if tenant.ensemble:  # import by name: jobs without ensembles do not depend on it
             before = import_module("perseus.models.ensemble")
             before.write_ensemble(root, tenant.ensemble, files.reference, check)
         with whole(root / answers_file(tenant_of(tenant.name))) as partial:
@@ -102,7 +102,7 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
     if tenant.max_queue_delay_us is None and tenant.request_batch_size in (1, size):
         return ""
     keys = "leave dynamic_batching and request_batch_size out"
-    also = f", or set request_batch_size: {size}, which each request has" if size > 1 else ""
+    also = f", or set request_batch_size: {size}, the model's fixed batch size" if size > 1 else ""
     return f"model {tenant.model!r} of tenant {tenant.name!r} takes no batches: {keys}{also}"
 
 
@@ -129,9 +129,10 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
 
     The priority of a tenant becomes the priority of the rate limiter, with one unit of the resource
     "cores" per thread. The priority takes effect in a server with `--rate-limit=execution_count`.
-    The option `--rate-limit-resource=cores:<n>` of the server sets the number of units. By default,
-    the number is the largest number that one instance needs, so that tenants with a priority take
-    turns. Raises RepositoryError for a tenant that Triton or its runtime would reject.
+    The option `--rate-limit-resource=cores:<n>` of the server sets the number of units. Without
+    this option, there are only as many units as the largest instance needs, so tenants with a
+    priority take turns. Raises RepositoryError for a tenant that Triton or its runtime would
+    reject.
     """
     if problem := next(_problems(tenant), None):
         raise RepositoryError(f"tenant {tenant.name!r} of model {tenant.model!r}: {problem}")
@@ -169,7 +170,8 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
     """Return the Triton configuration of a tensor.
 
-    Triton has no tensors without dimensions beside the batch, but can remove one of size 1.
+    Triton supports no tensor whose only dimension is the batch. Requests and responses contain such
+    a tensor with a second size of 1, and `reshape` removes this size for the model.
     """
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:
@@ -203,7 +205,7 @@ def _problems(tenant: ServedTenant) -> Iterator[str]:
 def _runtime_problems(tenant: ServedTenant, runtime: Runtime) -> Iterator[str]:
     if ("gpu" if tenant.gpus else "cpu") not in runtime.precisions:
         served = " and ".join(f"{device.upper()}s" for device in runtime.precisions)
-        yield f"{tenant.runtime} serves on {served} alone: take another runtime or device"
+        yield f"{tenant.runtime} runs on {served} only: choose another runtime or device"
     if tenant.precision not in runtime.all_precisions:
         able = [name for name, each in RUNTIMES.items() if tenant.precision in each.all_precisions]
-        yield f"{tenant.runtime} does not compute in {tenant.precision}: take {' or '.join(able)}"
+        yield f"{tenant.runtime} does not compute in {tenant.precision}: use {' or '.join(able)}"

@@ -2,9 +2,11 @@
 
 A plan fits one kind of GPU and one version of TensorRT. Therefore the machine that serves the plan
 also builds it, with the same version of TensorRT. `trtexec` on the PATH may be a script that runs a
-container of NVIDIA. From version 11 on, TensorRT takes the precision of a network from its ONNX
-file and has no option --fp16. Version 10 does the same with --stronglyTyped, which Perseus always
-uses. A plan in fp16 or int8 comes from an ONNX file in this precision (`convert`), whose inputs and
+container of NVIDIA.
+
+From version 11 on, TensorRT takes the numeric precision of a network from its ONNX file and has no
+option --fp16. Version 10 does the same with --stronglyTyped, which Perseus always uses. A plan in
+fp16 or int8 comes from an ONNX file in this precision (`onnx_precision.convert`), whose inputs and
 outputs are fp32.
 """
 
@@ -31,7 +33,7 @@ from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.tensorrt import TensorRtTask
 
 OLDEST = (10, 0, 0)
-ALWAYS_TYPED = (11, 0, 0)  # from this version on, the network defines its precision
+ALWAYS_TYPED = (11, 0, 0)  # from this version on, the ONNX file always defines the precision
 BUILD_S = 1800.0
 _WORKSPACE_MIB = 4096
 
@@ -75,10 +77,10 @@ def build(
 ) -> dict[str, Any]:
     """Build the TensorRT plan of a tenant as the file `plan`; return the record of the build.
 
-    `check` is the record of the export (inputs). `timing_cache` is the cache of this server for all
-    plans, with which a second build of the same layers takes seconds. `log_path` gets the output of
-    trtexec. Raises TensorRtError if trtexec is missing or too old, NoPlanError if trtexec fails,
-    and GpuError without the GPU.
+    `check` is the record of the export, with the inputs. `timing_cache` is the file with TensorRT's
+    timings of layers, which all plans of this server share. With this file, a second build of the
+    same layers takes seconds. `log_path` gets the output of trtexec. Raises TensorRtError if
+    trtexec is missing or too old, NoPlanError if trtexec fails, and GpuError if a GPU is missing.
     """
     # The first GPU is enough, since all GPUs of the server must be equal.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
@@ -86,8 +88,8 @@ def build(
     if len({each["name"] for each in gpus["gpus"]}) > 1:
         names = ", ".join(each["name"] for each in gpus["gpus"])
         raise TensorRtError(
-            f"the GPUs of this server differ ({names}), and a plan fits one kind of GPU: make a"
-            " server of each kind"
+            f"the GPUs of this server differ ({names}), and a plan fits one kind of GPU:"
+            " configure one server for each kind"
         )
     program = shutil.which("trtexec")
     if program is None:
@@ -124,10 +126,12 @@ def build(
 def no_measurement_running(
     task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Keep measurements off the GPUs and cores of this job while it builds a plan.
+    """Reserve the GPUs and cores of this job while it builds a plan, so that no measurement uses
+    them.
 
-    `say` gets a message that names the job for which this job waits. `owner` is the name of this
-    job for other jobs. Raises GpuError and LockError.
+    If another job uses them, this job waits, and `say` gets a message with the name of the other
+    job. `owner` is the name of this job in the messages of other jobs. Raises GpuError and
+    LockError.
     """
     locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
     with exclusive(locks, owner, say, folder):
@@ -144,7 +148,7 @@ def arguments(
 ) -> list[str]:
     """Return the arguments that trtexec 10 and 11 have in common.
 
-    Without batches, the ONNX file already states all sizes.
+    If the model takes no batches, the ONNX file already states all sizes.
     """
     return [
         program,
@@ -195,8 +199,8 @@ def parse_version(number: int) -> tuple[int, int, int]:
 def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
     """Run the program and return its exit code.
 
-    The program ends together with this process, and its output replaces the log. The function first
-    sends a signal to end, which a script that runs a container forwards.
+    The program ends together with this process, and its output replaces the log. To stop the
+    program, the function first sends SIGTERM, which a script that runs a container forwards.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

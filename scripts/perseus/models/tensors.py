@@ -78,8 +78,8 @@ class ModelTensors:
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Yield the shapes that the given sizes may mean for a tensor: its variable sizes, or all its
-    sizes."""
+    """Return the possible shapes of a tensor: the given sizes replace its variable sizes, or all
+    its sizes."""
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

@@ -1,8 +1,8 @@
 """Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
 
-The program is a zip archive of JSON and raw tensors. torch.export.load would unpickle certain
-members of the archive. The backend that serves programs (scripts/backends/pytorch) rejects an
-archive with these members.
+The program is a zip archive of JSON and raw tensors. torch.export.load would unpickle other kinds
+of members, which can run code. Therefore the backend that serves programs
+(scripts/backends/pytorch) rejects an archive with such members.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perseus.study.tasks.export import ExportTask
 if TYPE_CHECKING:
     import torch
 
-LARGEST_BATCH: Final = 1024  # version of the schema
+LARGEST_BATCH: Final = 1024  # same limit as for `max_batch_size` in the configuration
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
@@ -63,8 +63,9 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
         deviation = _deviation(module, images, expected)
         if not deviation <= TOLERANCES["fp32"]:
             raise ExportError(
-                f"{task.architecture} as exported by torch differs from torch by {deviation:.3g} of"
-                f" the signal, more than {TOLERANCES['fp32']:g}. Try another version of torch."
+                f"{task.architecture} responds differently after the export by torch: the error is"
+                f" {deviation:.3g} of the difference between responses to different images, and at"
+                f" most {TOLERANCES['fp32']:g} is allowed. Try another version of torch."
             )
         return {
             "relative_error": deviation,

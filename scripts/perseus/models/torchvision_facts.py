@@ -1,5 +1,5 @@
-"""Write the facts of torchvision about the weights of its classification networks
-(`study.architectures`)."""
+"""Write architectures.csv (`study.architectures`): facts that torchvision states about the weights
+of its classification networks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def recipe(url: str) -> str:
-    """Return the address of a training recipe, without the address of the repository on GitHub."""
+    """Return the path of a training recipe on GitHub; `url` is its whole address."""
     return url.removeprefix("https://github.com/").rstrip("/") or "not stated"
 
 

@@ -1,4 +1,5 @@
-"""Read the memory that an inference of each model accesses, from the record of its export."""
+"""Read how much memory an inference of each model accesses, from the record of the model's
+export."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from pathlib import Path
 
 
 def working_sets_bytes(checks: Iterable[Path]) -> dict[str, float]:
-    """Return the size of the working set of each model in bytes; a model without a counted graph is
-    left out.
+    """Return the size of the working set of each model in bytes; a model whose record has no cost
+    is left out.
 
-    `checks` has the paths of the records of exports, each in the folder of its model.
+    `checks` has the paths of the export records, each in a folder with the name of its model.
     """
     costs = {path.parent.name: json.loads(path.read_bytes()).get("cost") for path in checks}
     return {model: cost["working_set_bytes"] for model, cost in costs.items() if cost}

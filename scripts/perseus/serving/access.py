@@ -1,8 +1,8 @@
 """Provide access to a server: TLS, and the headers of every call.
 
-The secret of a header comes from an environment variable. No repr contains the secret, and client
-processes get the secret over their pipe. `Access.hide` removes secrets from the server's messages
-before Perseus shows the messages.
+The secret value of a header comes from an environment variable. No repr contains the secret, and
+client processes get the secret over their pipe. `Access.hide` removes secrets from the server's
+messages before Perseus shows the messages.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from perseus.host.certificates import certificates, pem_text
 from perseus.serving.failures import ServerError
 from perseus.study.remote import Remote
 
-MAX_BYTES = 2**24  # largest size of a response to other requests than inferences
+MAX_BYTES = 2**24  # largest response in bytes, except to inference requests
 HIDDEN = "<hidden>"
 MIN_SECRET_CHARACTERS = 4
-"""Least length of a secret that Perseus hides in messages, in characters. Shorter secrets occur in
-ordinary words."""
+"""Perseus hides a secret in messages if the secret has at least this number of characters. Shorter
+secrets occur in ordinary words."""
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),
     ("grpc.enable_http_proxy", 0),
 ]
-"""Options of every gRPC channel: messages may be large, gRPC sends calls once, and gRPC uses no
+"""Options of every gRPC channel: messages may be large, gRPC never repeats a call, and gRPC uses no
 proxy."""
 
 
@@ -122,7 +122,7 @@ class Access:
 
 
 PLAIN = Access()
-"""Access without TLS and headers, to every server that Perseus starts."""
+"""Access without TLS and headers, for every server that Perseus starts."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

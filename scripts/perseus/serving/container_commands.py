@@ -1,9 +1,9 @@
 """Build command lines of container engines, as lists of arguments.
 
-NVIDIA's image replaces the embedded server. For some runtimes, the image contains C++ backends that
-read the repository of Perseus (`study.runtimes`). For all other runtimes, the folder of Perseus's
-Python backend is mounted over the image's backend. The image must then contain the packages that
-the Python backend imports.
+A container of NVIDIA's image replaces the embedded server (of nvidia-pytriton). For some runtimes,
+the image contains C++ backends that read the repository of Perseus (`study.runtimes`). For all
+other runtimes, Perseus mounts the folder of its Python backend into the image's folder of backends.
+The image must then contain the packages that the Python backend imports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perseus.serving.failures import ServerError
 
 MODELS = "/models"
 _IMAGE_BACKENDS = "/opt/tritonserver/backends"
-STOP_S = 30  # time until an engine kills Triton; Triton's own time limit is shorter
+STOP_S = 30  # seconds until an engine kills Triton; Triton's own time limit is shorter
 _SHM_SIZE = "4g"  # size of /dev/shm: the engines' default of 64 MB is too small for large batches
 
 
@@ -25,9 +25,9 @@ _SHM_SIZE = "4g"  # size of /dev/shm: the engines' default of 64 MB is too small
 class Contents:
     """The content of a container.
 
-    `image` is an image of the engine. For apptainer, `image` is a URI (docker://…) or a path.
-    `backend` is the folder of Perseus's backend with the runtime's name, None if the image contains
-    a backend. `gpus` contains the ids of the visible GPUs, none for a CPU server.
+    `image` is the name of an image. For apptainer, `image` is a URI (docker://…) or a path.
+    `backend` is the folder of Perseus's backend for the runtime, None if the image contains a
+    backend. `gpus` contains the ids of the visible GPUs, none for a CPU server.
     """
 
     image: str
@@ -54,8 +54,9 @@ class Container:
 class Engine:
     """A program with docker's command line, and its differences from docker.
 
-    `gpu_options` returns the options for GPUs with these ids. `user_options` returns options beside
-    --user that give the container the ids of the measuring user.
+    `gpu_options` returns the options that let a container use the GPUs with the given ids.
+    `user_options` returns the options, in addition to --user, with which the container runs under
+    the ids of the measuring user.
     """
 
     program: str
@@ -80,7 +81,8 @@ def run(engine: Engine, path: str, of: Container) -> list[str]:
         f"--shm-size={_SHM_SIZE}",
         f"--stop-timeout={STOP_S}",
         *engine.user_options(),
-        # The same user can read the repository inside, and inspect the server from outside.
+        # As the measuring user, the server can read the repository, and Perseus can inspect the
+        # server.
         f"--user={os.getuid()}:{os.getgid()}",
         "--cap-drop=all",
         "--security-opt=no-new-privileges",

@@ -1,6 +1,7 @@
 """Call a container engine to check that it works, to get images, and to remove containers.
 
-An engine is the path of its program. Every failure is a ServerError that says what to do.
+Each argument `engine` is the path of the engine's program. Every failure is a ServerError that says
+what to do.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
             text=True,
             errors="replace",
             timeout=_COMMAND_S,
-            start_new_session=True,  # in its own session, a second Ctrl-C interrupts no removal
+            start_new_session=True,  # so that a second Ctrl-C does not interrupt a removal
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(
@@ -68,8 +69,8 @@ def sweep_containers(engine: str) -> None:
 
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
-    """Pull the image if the engine does not have it; return its id, which is more exact than its
-    name."""
+    """Pull the image if the engine does not have it; return its id, which identifies the content,
+    unlike its name."""
     if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
@@ -84,7 +85,8 @@ def image_id(engine: str, image: str) -> str | None:
 
 
 def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
-    """Return the image for apptainer. apptainer first pulls a URI into its cache."""
+    """Return the path or URI of an image for apptainer. apptainer first pulls a URI into its
+    cache."""
     if "://" not in image:
         path = Path(image).resolve()
         if not path.exists():
@@ -150,7 +152,7 @@ def remove_container(engine: str, name: str) -> None:
         removed = call(engine, "rm", "--force", "--volumes", name)
         if removed.returncode == 0 or call(engine, "inspect", name).returncode != 0:
             return
-        if time.monotonic() > deadline:  # with --rm, the engine itself may remove it before
+        if time.monotonic() > deadline:  # until then, the engine may be removing it (--rm)
             raise ServerError(
                 f"{Path(engine).name} cannot remove the container {name}: "
                 f"{_last_line(removed.stderr)}. Remove the container before you measure again."

@@ -1,10 +1,11 @@
-"""Run Triton in NVIDIA's container, for the launchers `docker` and `podman`, and partly
-`apptainer`.
+"""Run Triton in NVIDIA's container, for the launchers `docker` and `podman`. The launcher
+`apptainer` uses some of these functions.
 
-A container uses the host's network, and the server listens only on the loopback address. Docker and
-podman name the container after the process that owns it. At the end of the context, Perseus stops
-and removes the container by its name. If the measuring process is killed, the kernel sends SIGTERM
-to the engine's program, which forwards the signal. The next start removes any remaining container.
+A container uses the host's network, and the server listens only on the loopback address. With
+docker and podman, Perseus names the container after the measuring process. At the end of the
+context, Perseus stops and removes the container by its name. If the measuring process is killed,
+the kernel sends SIGTERM to the engine's program, which forwards the signal. The next start removes
+any remaining container.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository with the interface of `launch`, in a container of an engine with
-    docker's command line."""
+    """Serve a model repository in a container of an engine with docker's command line. Besides
+    `engine`, the arguments are those of `launch`."""
     return engine_triton(
         engine,
         contents(server),
@@ -66,7 +67,8 @@ def serve_in_engine(
 
 
 def contents(server: MeasuredServer) -> Contents:
-    """Return the content of a server's container. Raises ServerError without an image."""
+    """Return the content of a server's container. Raises ServerError if the study names no
+    image."""
     if server.image is None:
         raise ServerError(f"{server.name}: the launcher {server.launcher!r} needs an image")
     native = RUNTIMES[server.runtime].native_backend
@@ -89,9 +91,9 @@ def engine_triton(
     """Serve a model repository in a container of an engine with docker's command line.
 
     The arguments are those of `embedded_triton`, and two more: `inside` is the content of the
-    container, and `say` takes a message about a pull. Raises ServerError if the program, its
-    daemon, the image or the GPUs are missing, and for the reasons of `embedded_triton`. After an
-    error, no container remains.
+    container, and `say` takes a message about the pull of an image. Raises ServerError if the
+    program, its daemon, the image or the GPUs are missing, and for the reasons of
+    `embedded_triton`. After an error, no container remains.
     """
     check_served(repository, cores)
     program = find_engine(engine.program)
@@ -124,8 +126,8 @@ def serves(name: str, _pid: int, ports: Ports) -> bool:
 
 
 def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
-    """Return the server's process id, None if the process is not visible, after a check of its
-    cores."""
+    """Return the server's process id; None if the process is not visible. Raises ServerError if the
+    server may use other cores than `cores`."""
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):

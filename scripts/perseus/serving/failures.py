@@ -72,7 +72,8 @@ _HINTS = (
 def in_a_line(error: Exception) -> str:
     """Return the message of an error in one line.
 
-    From the log, the line contains only the reasons for which models were not loaded.
+    If the message contains lines of a log, the result keeps only the reasons why models were not
+    loaded.
     """
     first, *log = str(error).splitlines()
     message = re.sub(r"; the (last lines of .*|end of .*):$", "", first)

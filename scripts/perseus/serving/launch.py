@@ -1,4 +1,4 @@
-"""Start a server. Each launcher is a module in `launchers`."""
+"""Start or reach a server. Each launcher is a module in `launchers`."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def cores_of(
     server: MeasuredServer, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Reserve the cores of the server and of the client on this host, and the server's GPUs; yield
-    both lists of cores.
+    the server's cores and the client's cores.
 
-    If another job uses the cores, this job waits, and `say` gets a message with the owner of the
+    If another job uses the cores, this job waits, and `say` gets a message with the name of the
     other job. `owner` is the name of this job in the messages of other jobs. A remote server has no
     cores on this host. The client of a remote server gets the configured number of cores as soon as
     no other measurement of this host loads a server with the same name. Raises TooFewCoresError,

@@ -1,7 +1,7 @@
 """Push models to a remote Triton, and unload the pushed models.
 
-Each pushed model has a parameter with its owner. By this parameter, the next measurement on the
-same host recognises and removes the models of a killed measurement.
+A parameter of each pushed model names the measurement that pushed the model. If this measurement is
+killed, the next measurement of the same host recognises and removes its models.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def read_models(repository: Path, owner: str) -> list[PushedModel]:
 
 
 class Control:
-    """The model control of a remote server. Every method except `unload` raises ServerError."""
+    """Load and unload models of a remote Triton. Every method except `unload` raises ServerError if
+    a call fails."""
 
     def __init__(self, server: RunningServer) -> None:
         self._server, self._access = server, server.access
@@ -113,8 +114,8 @@ class Control:
                 f"the server at {self._server.grpc_address} has loaded models:"
                 f" {'; '.join(problems)}. The measurement would include or replace these"
                 " models. Unload them (POST /v2/repository/models/<name>/unload) if nobody needs"
-                " them; set other_models: allow to measure beside other models, never beside a"
-                " model of the same name or of another measurement."
+                " them. To measure beside models with other names that Perseus did not push, set"
+                " other_models: allow."
             )
 
     def loaded(self) -> list[str]:
@@ -124,8 +125,8 @@ class Control:
         return sorted(on_disk.union(self._ready()))
 
     def states(self, name: str) -> dict[str, str]:
-        """Return the state of every model in the server's index and of this model: READY or the
-        reason.
+        """Return the states of this model and of every model in the server's index: READY, or the
+        reason why the model is not ready.
 
         The index contains an entry for each version. A model is ready if one of its versions is
         ready.
@@ -185,15 +186,15 @@ class Control:
         if problems := differences(model.config, served):
             raise ServerError(
                 f"the server at {self._server.grpc_address} serves {name} with other settings"
-                f" than configured: {'; '.join(problems)}. Start it with"
+                f" than configured: {'; '.join(problems)}. Start the server with"
                 " --disable-auto-complete-config."
             )
         if not self._call("is_model_ready", name):
             raise ServerError(f"the server says that {name} is not ready after it was loaded")
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
-        """Unload models independently of each other, and wait until they are gone. Messages report
-        failures."""
+        """Unload models one by one, even if some cannot be unloaded, and wait until they are gone.
+        `say` gets messages about failures."""
         refused: dict[str, list[str]] = {}
         deadline_s = time.monotonic() + UNLOAD_S
         for name in names:

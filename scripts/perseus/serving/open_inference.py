@@ -35,8 +35,8 @@ class ServerMetadata(_Answer):
 
 
 class TensorMetadata(_Answer):
-    """The metadata of a tensor. `shape` is the shape of a whole tensor with its batch; -1 is an
-    open size."""
+    """The metadata of a tensor. `shape` is the shape of the whole tensor, including the batch; -1
+    is a variable size."""
 
     name: str
     datatype: str

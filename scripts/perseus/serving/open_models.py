@@ -1,7 +1,7 @@
 """Read models of a server that reports only metadata, as in the Open Inference Protocol.
 
-Metadata contains no information on batches. A model accepts batches if the first size of each of
-its tensors is open.
+Metadata contains no information on batches. Perseus assumes that a model accepts batches if the
+first size of each of its tensors is variable.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 def read_open_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Return a model as the server's metadata describes it. Each request to the model will carry
+    """Return a model as the server's metadata describes it. Each request to the model will contain
     `request_batch_size` examples.
 
-    The metadata does not say how many examples a request may carry, and whether the server joins
-    requests. Therefore `max_batch_size` is the configured size (0 without batches), and
-    `dynamic_batching` is None. Raises ServerError if the server does not have the model, or the
-    model is not ready. Perseus measures only requests with one response that consists of numbers,
-    and raises ServerError for all other models.
+    The metadata does not say how many examples a request may contain, or whether the server joins
+    requests. Therefore `max_batch_size` is `request_batch_size` (0 if the model accepts no
+    batches), and `dynamic_batching` is None. Raises ServerError if the server does not have the
+    model, or the model is not ready. Perseus measures only requests with one response that consists
+    of numbers, and raises ServerError for all other models.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)
@@ -44,7 +44,7 @@ def read_open_model(
     problems = [*_of_tensors(inputs, outputs, wanted.shape, has_batches)]
     if request_batch_size > 1 and not has_batches:
         problems.append(
-            f"the model accepts no batches (lower request_batch_size, {request_batch_size})"
+            f"the model accepts no batches (lower request_batch_size, now {request_batch_size})"
         )
     if problems:
         raise ServerError(
@@ -70,8 +70,8 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Return whether the first size of each tensor is the batch: the size is open, and `shape`
-    leaves it out."""
+    """Return whether the first size of each tensor is the batch: the size is variable, and `shape`
+    (from the study) does not set it."""
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors
@@ -113,7 +113,7 @@ def _of_tensors(
         given = closed(dims, shape.get(name))
         if OPEN in given:
             yield (
-                f"its input {name!r} has the shape {list(dims)}, and -1 is an open size"
+                f"its input {name!r} has the shape {list(dims)}, and -1 is a variable size"
                 f" (set shape: {{{name}: [...]}} of the model)"
             )
         elif not fits(given, dims):

@@ -12,18 +12,18 @@ from perseus.serving.failures import ServerError
 _HINTS = (
     (
         r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|Hostname mismatch|not valid for",
-        "No authority that tls: trusts has signed the certificate of the server, or the certificate"
-        " belongs to another host: set tls: to the PEM file of the right authority.",
+        "No authority in the key `tls` has signed the certificate of the server, or the certificate"
+        " belongs to another host: set `tls` to the PEM file of the right authority.",
     ),
     (
         r"WRONG_VERSION|wrong version|record layer|handshake|SSL",
-        "The server does not speak TLS on this port, but tls: asks for TLS (Triton's own HTTP has"
-        " no TLS).",
+        "The server does not speak TLS on this port, but the key `tls` asks for TLS (Triton's own"
+        " HTTP has no TLS).",
     ),
     (
         r"UNAUTHENTICATED|PERMISSION_DENIED|HTTP 40[13]",
         "The server requires authentication: add the header, and the environment variable of its"
-        " token, under headers:.",
+        " token, under the key `headers`.",
     ),
     (
         r"model load / unload is not allowed",
@@ -36,18 +36,19 @@ _HINTS = (
     ),
     (
         r"Socket closed|Connection reset|Broken pipe|GOAWAY|closed connection|BadStatusLine",
-        "The server closes the connection: does the server require TLS (tls:)? Is the port right?",
+        "The server closes the connection: does the server require TLS (key `tls`)? Is the port"
+        " right?",
     ),
     (
         r"UNAVAILABLE|refused|resol|unreachable|Name or service|No route",
-        "The server is unreachable: does the server run, are host: and the ports right, and does"
+        "The server is unreachable: does the server run, are the host and the ports right, and does"
         " the server listen on this address (docs/how-to/remote-servers.md)?",
     ),
     (
         r"UNIMPLEMENTED|HTTP 404",
         "The server does not support this call. Models can be pushed to a Triton only; any other"
-        " server of the Open Inference Protocol is measured with models that it has"
-        " (served_model:).",
+        " server of the Open Inference Protocol is measured with models that it"
+        " already has (key `served_model`).",
     ),
 )
 

@@ -13,8 +13,8 @@ def cached_models(
 ) -> Iterator[str]:
     """Yield the names of models with a response cache.
 
-    The function checks this model and, if the model is an ensemble, all models that its requests
-    pass. `config_of` returns the configuration of a model by its name.
+    The function checks this model and, if the model is an ensemble, all models of the ensemble.
+    `config_of` returns the configuration of a model by its name.
     """
     if config.response_cache.enable:
         yield config.name

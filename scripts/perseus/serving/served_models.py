@@ -49,7 +49,7 @@ def read_served_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
     """Return a model as the server's configuration describes it. Each request to the model will
-    carry `request_batch_size` examples.
+    contain `request_batch_size` examples.
 
     Raises ServerError if the server is unreachable, does not have the model, or the model is not
     ready. Perseus measures only requests with one response that consists of numbers, and raises
@@ -62,7 +62,7 @@ def read_served_model(
         if (state := states[wanted.name]) != READY:
             raise ServerError(
                 f"the server at {server.grpc_address} has {wanted.name!r}, but it is not ready"
-                f" ({state}): load it there; Perseus does not load it"
+                f" ({state}): load the model on the server, since Perseus does not load it"
             )
         config, versions = control.config(wanted.name), control.versions(wanted.name)
         cached = [
@@ -84,7 +84,7 @@ def read_served_model(
     if request_batch_size > max(1, most := found.max_batch_size):
         takes = f"batches of at most {most}" if most else "no batches"
         problems.append(
-            f"the model accepts {takes} (lower request_batch_size, {request_batch_size})"
+            f"the model accepts {takes} (lower request_batch_size, now {request_batch_size})"
         )
     if problems:
         raise ServerError(
@@ -150,7 +150,7 @@ def _of_tensors(
         asked, given = dims[each.name], list(each.dims)
         if OPEN in given:
             yield (
-                f"its input {each.name!r} has the shape {list(asked)}, and -1 is an open size"
+                f"its input {each.name!r} has the shape {list(asked)}, and -1 is a variable size"
                 f" (set shape: {{{each.name}: [...]}} of the model)"
             )
         elif not fits(given, asked):
@@ -158,15 +158,16 @@ def _of_tensors(
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return a shape with the given sizes in place of all sizes, or in place of the open sizes.
+    """Return a shape with the given sizes in place of its variable sizes, or in place of all its
+    sizes.
 
-    If the given sizes fit neither way, the result is the given sizes.
+    If the given sizes fit neither, the result is the given sizes.
     """
     return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
-    """Return whether a shape matches the configured shape, in which -1 is an open size."""
+    """Return whether a shape matches the configured shape, in which -1 is a variable size."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )

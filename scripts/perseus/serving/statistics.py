@@ -12,8 +12,8 @@ from perseus.serving.running_server import STATISTICS, RunningServer
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Triton's cumulative times of a model: the number of executed requests, and nanoseconds for
-    each part.
+    """Triton's cumulative counters of a model: the number of executed requests, and their total
+    nanoseconds in each phase.
 
     The response cache answered `cache_hits` of the requests.
     """
@@ -67,10 +67,11 @@ def tenant_times(
 ) -> ServerTimes | None:
     """Return the statistics of a tenant's model; None for a server without statistics.
 
-    `steps` contains the models of an ensemble. Triton adds up the compute times of the steps, but
-    not their queue times. Triton counts the output time of a step a second time as the wait for the
-    next step. Therefore the function reads queue times and output time from the steps. Raises the
-    errors of `server_times`.
+    `steps` has the names of the models in an ensemble. Triton's statistics of an ensemble contain
+    the compute times of all these models, but not their queue times. They also count the output
+    time of each model a second time, as the wait for the next model. Therefore the function reads
+    queue times and output time from the statistics of the single models. Raises the errors of
+    `server_times`.
     """
     if STATISTICS not in server.extensions:
         return None

@@ -16,11 +16,12 @@ from perseus.serving.running_server import RunningServer
 BACKENDS = Path(__file__).resolve().parents[2] / "backends"
 """Folder of Perseus's Python backends, with one folder `<runtime>/model.py` each."""
 TENSORS = "perseus_tensors.py"
-"""Module in the folder of the backends that all backends import, also those of tests."""
+"""Module in the folder of the backends that all backends import, including the backends of
+tests."""
 SHM_MIB = 16
 """Shared memory per model instance in MiB, initially and per growth step."""
 DRAIN_S = 10
-"""Time limit in seconds within which Triton itself finishes the requests that it has accepted."""
+"""Time limit in seconds for Triton to finish accepted requests before it exits."""
 
 
 class Ports(NamedTuple):

@@ -24,7 +24,7 @@ _START_ATTEMPTS = 5
 _STOP_S = DRAIN_S + 5.0
 _POLL_S = 0.01
 _LOOK_S = 0.25
-_DEAD_S = 1.0  # within this time, Triton detects the end of a process that had started properly
+_DEAD_S = 1.0  # time within which Triton notices the end of a process that had started properly
 
 
 @contextmanager
@@ -40,9 +40,9 @@ def serving(
 ) -> Iterator[tuple[subprocess.Popen[bytes], Ports]]:
     """Run a server process while the context is open; yield the process and its ports.
 
-    The function starts the process as `child_process.start` does. `ready` says whether the process
-    with this id responds on its ports. If another program has taken a port, the function tries
-    other ports. `end` stops the process if it still runs, and removes the leftovers of the process.
+    The function starts the process as `child_process.start` does. `ready(pid, ports)` says whether
+    the process responds on its ports. If another program has taken a port, the function tries other
+    ports. `end` stops the process if it still runs, and removes the leftovers of the process.
     Raises ServerError if the process ends before it is ready, or takes too long.
     """
     process: subprocess.Popen[bytes] | None = None
@@ -76,7 +76,8 @@ def _wait_until_ready(
 ) -> None:
     """Wait until the server is ready.
 
-    Raises ServerError. Raises PortTakenError if another program uses a port.
+    Raises PortTakenError if another program uses a port, and ServerError if the server ends or is
+    not ready in time.
     """
     looked_s = time.monotonic()
     deadline = looked_s + timeout_s
@@ -98,8 +99,8 @@ def _wait_until_ready(
 def _ended_children(pid: int) -> list[int]:
     """Return the ids of model processes that have ended.
 
-    If a process ends before it has reported its start, for example because a library is missing,
-    Triton waits for it forever.
+    If a model process ends before it has reported its start, for example because a library is
+    missing, Triton waits for this process forever.
     """
     found = []
     with contextlib.suppress(psutil.Error):

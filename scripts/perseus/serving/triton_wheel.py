@@ -55,7 +55,7 @@ def find_installation() -> Installation:
         )
         raise ServerError(
             f"nvidia-pytriton in {package} has no stub for Python {version} "
-            f"(only for {', '.join(known) or 'none'}). Make the environment with one of these."
+            f"(only for {', '.join(known) or 'none'}). Use one of these versions."
         )
     for path in (installation.binary, installation.python_backend, installation.libraries):
         if not path.exists():
@@ -91,7 +91,7 @@ def require_plain(folder: Path) -> None:
     if not is_plain(folder):
         raise ServerError(
             "the server needs a temporary folder whose path has only letters without accents,"
-            f" digits and ._-/, unlike {folder}. Set TMPDIR to another."
+            f" digits and ._-/, unlike {folder}. Set TMPDIR to another folder."
         )
 
 

@@ -141,6 +141,6 @@ def test_the_entry_script_serves_the_folder_that_it_is_called_in(tmp_path):
             taken = subprocess.run(
                 [*command[:-1], address.partition(":")[2]], capture_output=True, text=True
             )
-            assert taken.returncode == 1 and "choose another with --port" in taken.stderr
+            assert taken.returncode == 1 and "choose another port with --port" in taken.stderr
         finally:
             process.terminate()

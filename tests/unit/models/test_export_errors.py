@@ -163,7 +163,7 @@ NO_BATCHES = replace(ModelTensors.of_classifier((4, 3, 224, 224), 10), has_batch
         (
             "cpu1.own",
             {"max_queue_delay_us": 0},
-            "or set request_batch_size: 4, which",
+            "or set request_batch_size: 4, the model's fixed batch size",
         ),
         ("cpu1~batch-8.own", {"max_queue_delay_us": 0}, "takes no batches: leave"),
     ],

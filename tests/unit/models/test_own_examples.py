@@ -35,12 +35,15 @@ def test_the_arrays_of_a_file_are_sent_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"in/mask": None}, "has no array 'in/mask', an input of the model (it has 'tokens:0')"),
-        ({"more": np.ones(5)}, "has an array 'more', which is no input (they are 'tokens:0', "),
+        ({"in/mask": None}, "no array for the model's input 'in/mask' (its arrays: 'tokens:0')"),
+        ({"more": np.ones(5)}, "an array 'more', but the model has only the inputs 'tokens:0', "),
         ({"tokens:0": np.ones((5, 6))}, "'tokens:0' is of type float64, and the model takes int64"),
         ({"in/mask": np.ones((5, 2, 6), np.float32)}, "of shape (5, 2, 6), not (examples, 6, 2)"),
         ({"in/mask": np.ones((), np.float32)}, "of shape (), not (examples, 6, 2)"),
-        ({"in/mask": np.ones((4, 6, 2), np.float32)}, "has 5 of 'tokens:0', 4 of 'in/mask': the"),
+        (
+            {"in/mask": np.ones((4, 6, 2), np.float32)},
+            "has 5 examples of 'tokens:0', 4 examples of 'in/mask': the first size",
+        ),
         ({"in/mask": np.full((5, 6, 2), np.inf, np.float32)}, "'in/mask' has values that are not"),
         ({"tokens:0": np.array([{}] * 5)}, "is no .npz file of arrays (Object arrays cannot be"),
     ],
@@ -106,11 +109,11 @@ def test_pixels_stay_as_they_are_unless_the_study_says_more(photos):
 @pytest.mark.parametrize(
     ("inputs", "pixels", "why"),
     [
-        ([TOKENS, MASK], {}, "images: the model has 2 inputs ('tokens:0', 'in/mask'): send inputs"),
-        ([MASK], {}, "is none of images with 1 or 3 channels (layout: nchw or nhwc)"),
-        ([WIDE], {"layout": "nhwc"}, "is none of images with 1 or 3 channels (layout: nhwc)"),
+        ([TOKENS, MASK], {}, "images: the model has 2 inputs ('tokens:0', 'in/mask'), and images"),
+        ([MASK], {}, "takes no images with 1 or 3 channels (layout: nchw or nhwc)"),
+        ([WIDE], {"layout": "nhwc"}, "takes no images with 1 or 3 channels (layout: nhwc)"),
         ([TensorSpec("x", "FP32", (3, 8, 3))], {}, "(layout: nchw or nhwc)"),
-        ([WIDE], {"mean": (1.0, 2.0)}, "mean: has 2 numbers, and images have 3 channels"),
+        ([WIDE], {"mean": (1.0, 2.0)}, "mean: has 2 numbers, but the images have 3 channels"),
     ],
 )
 def test_images_that_do_not_fit_are_told(photos, inputs, pixels, why):

@@ -100,10 +100,10 @@ def test_captured_sizes_cover_every_batch_and_at_most_double_it(largest, preferr
 @pytest.mark.parametrize(
     ("refused", "match"),
     [
-        (tenant("tensorrt"), "tensorrt serves on GPUs alone"),
-        (tenant("openvino", gpus=(0,)), "openvino serves on CPUs alone"),
-        (tenant("openvino", precision="fp16"), "openvino does not compute in fp16: take onnxrun"),
-        (tenant("onnxruntime", precision="bf16"), "does not compute in bf16: take openvino"),
+        (tenant("tensorrt"), "tensorrt runs on GPUs only"),
+        (tenant("openvino", gpus=(0,)), "openvino runs on CPUs only"),
+        (tenant("openvino", precision="fp16"), "openvino does not compute in fp16: use onnxrun"),
+        (tenant("onnxruntime", precision="bf16"), "does not compute in bf16: use openvino"),
         (tenant("pytorch", precision="int8"), "compute in int8: take openvino or tensorrt"),
     ],
 )
@@ -139,7 +139,7 @@ def test_a_new_runtime_is_written_into_a_repository(ncnn, tmp_path):
     made = text_format.Parse((root / "resnet/config.pbtxt").read_text(), pb.ModelConfig())
     assert (made.backend, made.default_model_filename) == ("ncnn", "model.ncnn")
     assert made.parameters["threads"].string_value == "3"
-    with pytest.raises(RepositoryError, match="ncnn serves on CPUs alone"):
+    with pytest.raises(RepositoryError, match="ncnn runs on CPUs only"):
         config(tenant(ncnn, gpus=(0,)))
 
 

@@ -97,7 +97,7 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
             r" Its models: broken, encoder$",
         ),
         ({"name": "broken"}, r"has 'broken', but it is not ready \(UNAVAILABLE: no such file\)"),
-        ({"shape": {}}, r"'tokens' has the shape \[-1\], and -1 is an open size \(set shape:"
+        ({"shape": {}}, r"'tokens' has the shape \[-1\], and -1 is a variable size \(set shape:"
                         r" \{tokens: \["),
         ({"shape": SHAPE | {"mask": (4, 4)}}, r"shape: 'mask' is \[4, 4\], but .* is \[-1\]"),
         ({"shape": SHAPE | {"scale": (2,)}}, r"shape: 'scale' is \[2\], but the .* is \[1\]"),

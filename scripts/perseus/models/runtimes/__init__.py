@@ -1,5 +1,5 @@
-"""Find the parameters of each runtime in config.pbtxt: a module with the name of the runtime has
-`parameters`.
+"""Find the parameters of a runtime in config.pbtxt. Each runtime has a module of its name with a
+function `parameters`.
 
 `study.runtimes.RUNTIMES` has all other facts about a runtime.
 """

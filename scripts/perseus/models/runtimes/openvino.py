@@ -1,10 +1,10 @@
-"""Set the parameters of OpenVINO, for the backend of Perseus and the backend of Triton.
+"""Set the parameters of OpenVINO, for the Python backend of Perseus and the C++ backend of Triton.
 
-With the same repository, the two backends behave differently. OpenVINO computes in bf16 by default
-if the CPU has instructions for it. The C++ backend of Triton has a parameter for bf16 (`HINT_BF16:
-YES`) and none for fp32, so "fp32" there means the default of OpenVINO. The C++ backend fixes the
-batch axis at max_batch_size. Smaller batches are an error, unless `ENABLE_BATCH_PADDING` allows the
-backend to pad them. A padded batch costs as much as a full batch.
+With the same repository, the two backends behave differently. The C++ backend has a parameter for
+bf16 (`HINT_BF16: YES`) and none for fp32, so "fp32" there means the default of OpenVINO: bf16 on a
+CPU with instructions for bf16. The C++ backend also fixes the batch axis at max_batch_size. Smaller
+batches are an error, unless `ENABLE_BATCH_PADDING` allows the backend to pad them. A padded batch
+costs as much as a full batch.
 """
 
 from __future__ import annotations

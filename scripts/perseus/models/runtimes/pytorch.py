@@ -8,8 +8,8 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the threads, the precision unless it is fp32, and on a GPU the batch sizes with a CUDA
-    graph."""
+    """Return the number of threads, the precision unless it is fp32, and on a GPU the batch sizes
+    with a CUDA graph."""
     found = {"intra_op_thread_count": str(tenant.intra_op_threads)}
     if tenant.precision == "fp16":
         found["precision"] = "fp16"
@@ -23,8 +23,8 @@ def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
     """Return the batch sizes that have a CUDA graph: the powers of two, the preferred sizes and the
     largest size.
 
-    A batch between two of these sizes is padded to the larger size, so the GPU computes at most
-    twice the batch.
+    A batch of another size is padded to the next larger of these sizes, so the GPU computes at most
+    twice the images of the batch.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})

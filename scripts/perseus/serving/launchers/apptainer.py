@@ -72,7 +72,7 @@ def apptainer_triton(
     inside = replace(inside, image=apptainer_image(engine, inside.image, log_path, say))
     sweep_dead_owners()
     with signals_deferred():
-        folder = make_folder()  # the empty folder only marks the server's leftovers
+        folder = make_folder()  # its name identifies the leftovers of the server
     name = folder.name
 
     def command(ports: Ports) -> list[str]:
@@ -119,14 +119,14 @@ def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
     """Return the environment of `apptainer exec`. The option --env would split the list of GPUs at
-    its comma."""
+    its commas."""
     if not gpus:
         return dict(environment)
     return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
 
 
 def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
-    """Stop the server before apptainer, so that apptainer can clean up."""
+    """Stop the server before its parent apptainer, so that apptainer can clean up."""
     if process.poll() is None:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(find_server(process.pid, name) or process.pid)

@@ -75,10 +75,10 @@ def embedded_triton(
         shm_mib: shared memory per model instance in MiB, initially and per growth step, at least 4.
         rate_limited_cores: cores that tenants with a priority share by Triton's rate limiter; 0
             switches the rate limiter off.
-        gpus: GPUs of this host that the server sees, and numbers from 0 on.
+        gpus: GPUs of this host that the server sees; the server numbers them from 0 on.
 
     Raises:
-        GpuError: CUDA_VISIBLE_DEVICES does not leave these GPUs to this process.
+        GpuError: CUDA_VISIBLE_DEVICES hides some of these GPUs from this process.
         ServerError: a missing or unsuitable installation, unavailable cores, a server that ends
             early, a model that does not load, or a timeout. After an error, nothing remains.
     """
@@ -98,7 +98,7 @@ def embedded_triton(
 
     try:
         fill_folder(folder, installation, backends)
-        (folder / "models").symlink_to(repository.resolve())  # the name of the folder is arbitrary
+        (folder / "models").symlink_to(repository.resolve())  # the repository may have any path
         with serving(
             command,
             cores,

@@ -14,7 +14,8 @@ def gpu_options(gpus: Sequence[int | str]) -> list[str]:
 
 
 def user_options() -> list[str]:
-    """Return the options that keep user ids equal inside and outside of a rootless container."""
+    """Return the options with which a user has the same id inside and outside of a rootless
+    container."""
     return ["--userns=keep-id"] if os.getuid() else []
 
 

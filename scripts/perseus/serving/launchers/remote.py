@@ -1,7 +1,7 @@
 """Use a server that runs on another host, with its own models or with pushed models.
 
-The launcher starts no server. The launcher pushes the models of a scenario over gRPC to a Triton in
-explicit model control, and unloads the pushed models afterwards in any case. The server's own
+The launcher starts no server. To a Triton in explicit model control, the launcher pushes the models
+of a scenario over gRPC, and unloads the pushed models afterwards in any case. The server's own
 models stay unchanged. A server that is measured with its own models may be any server of the Open
 Inference Protocol.
 """
@@ -52,11 +52,12 @@ def remote_server(
 ) -> Iterator[RunningServer]:
     """Yield a remote server with every model of `repository` while the context is open.
 
-    Without a repository (None), the server keeps its own models, over gRPC or only HTTP. No other
-    measurement of this machine uses the server at the same time, and no measurement of another
-    machine that pushed models. `log_path` gets the facts about the server, whose own log is on its
-    host. Raises ServerError in four cases: the server is unreachable or refuses a call, is not in
-    explicit model control, contains models that others loaded, or does not serve the pushed models.
+    Without a repository (None), Perseus measures the server's own models, over gRPC, or over HTTP
+    if the server has no gRPC. No other measurement of this machine may use the server at the same
+    time, and no measurement of another machine that pushes models. `log_path` gets the facts about
+    the server, whose own log is on its host. Raises ServerError in four cases: the server is
+    unreachable or refuses a call, is not in explicit model control, contains models that others
+    loaded, or does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
