@@ -13,8 +13,8 @@ CORES_REFUSED = 96
 """Exit code of the child if its cores are unavailable."""
 
 # This script runs in the child instead of a preexec_fn, which is unsafe in a process with threads,
-# for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG. If the parent ended before the call,
-# the parent id differs.
+# for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG. If the parent ended before the call
+# of prctl, getppid() returns another id.
 _EXEC = f"""
 import ctypes, os, signal, sys
 parent, cores, *command = sys.argv[1:]
@@ -56,6 +56,6 @@ def start(
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a started program and its children, unless the program has already ended."""
-    if process.poll() is None:  # until then, no other process can have the same process id
+    if process.poll() is None:  # before the wait, no other process can get this process id
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

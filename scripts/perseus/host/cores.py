@@ -1,8 +1,8 @@
 """Choose the CPUs of a server and of its client on this host.
 
 If the machine reports its physical cores and has enough of them, server and client share no
-physical core. The CPUs of the server lie in one NUMA node if the node has enough CPUs, and so do
-the CPUs of the client.
+physical core. The CPUs of the server lie in one NUMA node if a node has enough CPUs. The same holds
+for the CPUs of the client.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
     """Return the CPUs of the server and the CPUs of the client; the two lists are disjoint.
 
     The server gets the last CPUs that this process may use, because interrupts and other work
-    prefer the first CPUs. The server owns its physical cores with all siblings. Server and client
-    share a physical core only if the client would otherwise have no CPU. Raises TooFewCoresError if
-    no CPU is left for the client.
+    prefer the first CPUs. If the server does not need all CPUs of its physical cores, the remaining
+    CPUs of these cores stay unused. Server and client share a physical core only if the client
+    would otherwise have no CPU. Raises TooFewCoresError if no CPU is left for the client.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
     if server_cores >= len(usable):
         raise TooFewCoresError(
             f"the server asks for {server_cores} cores, this process may use"
-            f" {len(usable)}{_quota()}, and the client needs at least one of its own: set the"
-            " server's cores: lower, or measure on a larger machine"
+            f" {len(usable)}{_quota()}, and the client needs at least one core for itself: set"
+            " `cores` of the server lower, or measure on a larger machine"
         )
     return _split(server_cores, usable[::-1], topology)
 
@@ -52,7 +52,7 @@ def usable_cpus(topology: Topology) -> list[int]:
     """Return the CPUs that this process may use, ascending, but no more than its CPU quota can keep
     busy.
 
-    The CPUs belong to different physical cores, as long as there are enough physical cores.
+    If a quota limits their number, the function prefers CPUs of different physical cores.
     """
     cpus, quota = os.sched_getaffinity(0), read_quota()
     if quota is None or quota.whole_cores >= len(cpus):
@@ -73,24 +73,25 @@ def _quota() -> str:
 def split_client_cores(
     client_cores: int, topology: Topology | None = None
 ) -> tuple[list[int], list[int]]:
-    """Return the other CPUs and the CPUs of the client, chosen as in `split_cores`.
+    """Return the CPUs of the null model and the CPUs of the client of a remote server.
 
-    Raises TooFewCoresError if no other CPU is left.
+    The rules are those of `split_cores`, but the client gets the first CPUs. Raises
+    TooFewCoresError if no CPU is left for the null model.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
     if client_cores >= len(usable):
         raise TooFewCoresError(
             f"the client asks for {client_cores} cores, this process may use"
-            f" {len(usable)}{_quota()}, and the null model that measures its ceiling needs one:"
-            " set remote.client_cores lower, or measure on a larger machine"
+            f" {len(usable)}{_quota()}, and the null model that measures the client ceiling needs"
+            " one core: set `remote.client_cores` lower, or measure on a larger machine"
         )
     return _split(client_cores, usable, topology)[::-1]
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
-    """Return `count` CPUs, beginning with the first of `usable`, and all other CPUs of one NUMA
-    node."""
+    """Return `count` CPUs, beginning with the first of `usable`, and the remaining CPUs of the NUMA
+    node in which most CPUs remain."""
     descending = usable[0] > usable[-1]
     cores = topology.cores(usable)[:: -1 if descending else 1]
     nodes = _by_node(cores, topology)
@@ -100,8 +101,8 @@ def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[
             taken = _without_spare(count, taken)
         left = _by_node([core for core in cores if core not in taken], topology)
         if taken and left:
-            # Choose the largest node. Of equal nodes, choose the last, since its cores are farthest
-            # from the taken cores.
+            # If several nodes have equally many remaining CPUs, choose the last node, since its
+            # cores are farthest from the taken cores.
             rest = max(left[::-1], key=lambda node: sum(map(len, node)))
             return sorted(_cpus(taken)[:count]), sorted(_cpus(rest))
     return sorted(usable[:count]), sorted(usable[count:])
@@ -124,7 +125,8 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the cores without cores at the end that are not needed for `count` CPUs."""
+    """Return the cores that are needed for `count` CPUs. The function removes unneeded cores from
+    the end of the list."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:
@@ -157,7 +159,7 @@ def claimed_cores(
     if count > len(usable):
         raise TooFewCoresError(
             f"the client asks for {count} cores, this process may use {len(usable)}{_quota()}: set"
-            " remote.client_cores lower, or measure on a larger machine"
+            " `remote.client_cores` lower, or measure on a larger machine"
         )
     cores, waiting = topology.cores(usable), False
     while True:

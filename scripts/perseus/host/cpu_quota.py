@@ -16,14 +16,14 @@ GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 @dataclass(frozen=True)
 class Throttling:
-    """The number of periods of a control group, and the number of periods in which the kernel
+    """Number of quota periods of a control group, and number of these periods in which the kernel
     stopped the group until the next period."""
 
     periods: int
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """Return the share (0..1) of the periods since an earlier reading in which the kernel
+        """Return the share (0..1) of the quota periods since an earlier reading in which the kernel
         stopped the group."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
@@ -59,11 +59,11 @@ def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota
 
 
 def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
-    """Yield the folders from the control group to the root of its hierarchy, in version 2 and in
-    version 1.
+    """Yield the folders from the control group of this process up to the root of its hierarchy, for
+    cgroup version 2 and version 1.
 
-    In a container, the root may be the container's own group. The path of this group is known only
-    on the host.
+    In a container, the root folder may be the container's own group, because the path in
+    /proc/self/cgroup is valid only on the host.
     """
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -77,7 +77,8 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float | None:
-    """Return the quota divided by its period, in version 2 or version 1; None without a limit."""
+    """Return the CPU quota of a group in cores: quota / period (cgroup version 2 or 1); None
+    without a limit."""
     quota, _, period = _read(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))

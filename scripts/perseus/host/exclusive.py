@@ -30,9 +30,9 @@ def exclusive(
 ) -> Iterator[None]:
     """Keep the locks with these names while the context is open; wait for locks of other processes.
 
-    All processes take locks in the same order, so no deadlock is possible. Processes that wait for
-    the lock read `owner`. `say` gets the name of the owner for which this process waits. Raises
-    LockError.
+    All processes take locks in the same order, so no deadlock is possible. `owner` names this
+    process for other processes that wait. If this process must wait, the function calls `say` with
+    the name of the current owner. Raises LockError.
     """
     messages: list[str] = []
 

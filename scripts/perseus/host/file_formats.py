@@ -1,4 +1,4 @@
-"""Check whether a file has the end of its format, without reading the middle of the file."""
+"""Check whether a file ends as its format requires, without reading the middle of the file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".svg": (b"<?xml", b"</svg>"),
     ".html": (b"<!doctype html", b"</html>"),
 }
-"""Beginnings of complete files of each format, in lower case, and their ends, before white
-space."""
+"""Start (in lower case) and end (before trailing white space) of a complete file, by suffix."""
 
 JSON: Final = ".json"
 JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
@@ -32,11 +31,11 @@ TAIL_BYTES: Final = 64
 
 
 def lacks_end(path: Path) -> bool | None:
-    """Return whether a file of a known format is truncated; None if the format does not show it.
+    """Return whether a file of a known format is truncated; None if this is unknown.
 
     A truncated file is empty, begins with zeros (a disk with lost data returns zeros), or begins
     like a complete file but ends differently. The result is None for files of other formats, and
-    for an ONNX model that may end between two fields. Raises OSError.
+    for an ONNX model that ends between two fields, which may be complete. Raises OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None

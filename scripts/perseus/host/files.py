@@ -24,8 +24,8 @@ PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
 process."""
 
 LATE_S: Final = 30.0
-"""Longest time in seconds to wait for a file. The cluster profiles give Snakemake the same
-latency."""
+"""Longest time in seconds to wait for a file. The cluster profiles set Snakemake's `latency-wait`
+to the same time."""
 
 
 @contextmanager
@@ -33,7 +33,8 @@ def whole(path: Path) -> Iterator[Path]:
     """Yield a path for writing. If the body ends without an exception, the file gets the name
     `path`.
 
-    The file is in the same folder (`partial_path`), and is synced to the disk before its renaming.
+    Until then, the file has another name in the same folder (`partial_path`). The function syncs
+    the file to the disk before it renames the file.
     """
     partial = partial_path(path)
     try:

@@ -1,4 +1,4 @@
-"""Find folder outputs that have lost files. Snakemake checks only whether the folder exists."""
+"""Find output folders of jobs that lack files. Snakemake checks only whether the folder exists."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
     expected = tuple(names)
     for folder in folders:
         with suppress(OSError):
-            present = set(os.listdir(folder))  # noqa: PTH208, of every cell at every start
+            present = set(os.listdir(folder))  # noqa: PTH208, fast: runs for every cell
             yield from (f"{folder}/{name}" for name in expected if name not in present)

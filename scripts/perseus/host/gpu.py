@@ -21,13 +21,14 @@ from perseus.host.procfs import process_table, tree
 Handle = Any  # NVML's handle of a GPU
 
 METRICS = {
-    "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a kernel ran",
+    "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a GPU kernel"
+    " ran",
     "gpu_memory_utilisation": "share (0..1) of the driver's last sampling period in which memory"
     " was read or written",
     "gpu_memory_used_bytes": "bytes of the GPU's memory in use by all processes",
     "gpu_power_watts": "power of the whole board, W",
     "gpu_energy_joules": "energy of the whole board since the previous sample, J, by the GPU's own "
-    "counter (since Volta)",
+    "counter (GPUs from the Volta generation on)",
     "gpu_sm_clock_mhz": "clock of the multiprocessors, MHz",
     "gpu_memory_clock_mhz": "clock of the memory, MHz",
     "gpu_temperature_c": "temperature of the chip, degrees Celsius",
@@ -55,7 +56,7 @@ def visible(
     if any(gpu >= len(names) for gpu in gpus):
         raise GpuError(
             f"the study measures on {_listed(gpus)}, but CUDA_VISIBLE_DEVICES={listed!r} leaves"
-            f" {len(names)} to this process: change the servers' gpus: or that variable"
+            f" {len(names)} to this process: change `gpus` of the servers, or CUDA_VISIBLE_DEVICES"
         )
     return [names[gpu] for gpu in gpus]
 
@@ -69,14 +70,15 @@ def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
 
 
 def require(gpus: Sequence[int]) -> None:
-    """Raise GpuError if this machine lacks one of these GPUs. The message is one sentence."""
+    """Raise GpuError if this machine lacks one of these GPUs."""
     if gpus:
         with _nvml(gpus):
             _handles(gpus)
 
 
 def describe(gpus: Sequence[int]) -> dict[str, Any]:
-    """Return the driver, the CUDA version, MPS, and the GPUs with MIG; empty for a CPU server.
+    """Return the versions of driver and CUDA, whether MPS runs, and each GPU with its MIG
+    instances; empty for a server without GPUs.
 
     Raises GpuError if a GPU is missing.
     """
@@ -142,7 +144,7 @@ def _mps_runs() -> bool:
 
 
 class GpuSampler:
-    """Samples GPUs from one thread. The energy is the increase since the previous sample.
+    """Samples the METRICS of GPUs. Use each sampler in one thread only.
 
     The calls of NVML take milliseconds and run on `cores`, which should not be the client's cores.
     Raises GpuError if a GPU is missing. Call `close` at the end.
@@ -158,7 +160,8 @@ class GpuSampler:
             self._handles = dict(zip(gpus, _handles(gpus), strict=True))
 
     def sample(self) -> list[tuple[int, str, float]]:
-        """Return (GPU of the study, metric, value) for all values that the GPUs report now."""
+        """Return (number of the GPU in the study, metric, value) for all values that the GPUs
+        report now."""
         if not self._gpus:
             return []
         with _on(self._cores):
@@ -250,7 +253,8 @@ def other_gpu_work(
     processes.
 
     The result is None without GPUs. The result is also None under CUDA's Multi-Process Service,
-    whose own server works for all clients. Raises GpuError if a GPU is missing.
+    whose server process uses the GPU on behalf of all its clients. Raises GpuError if a GPU is
+    missing.
     """
     if not gpus or _mps_runs():
         yield None
@@ -305,8 +309,8 @@ def _start(gpus: Sequence[int]) -> None:
     except pynvml.NVMLError as error:
         raise GpuError(
             f"the study measures on {_listed(gpus)}, and NVIDIA's driver finds no GPU on this"
-            f" machine ({error}): run it on a machine with GPUs, or choose servers with"
-            " device: cpu"
+            f" machine ({error}): run the study on a machine with GPUs, or choose servers with"
+            " `device: cpu`"
         ) from None
 
 
@@ -317,7 +321,7 @@ def _handles(gpus: Sequence[int]) -> list[Handle]:
         count = _query(pynvml.nvmlDeviceGetCount)
         raise GpuError(
             f"the study measures on {_listed(gpus)}, and this machine has {count} ({error}):"
-            " change the servers' gpus:, or run it on another machine"
+            " change `gpus` of the servers, or run the study on another machine"
         ) from None
 
 
@@ -333,8 +337,7 @@ def _listed(gpus: Sequence[int]) -> str:
 
 @contextmanager
 def _on(cores: Sequence[int]) -> Iterator[None]:
-    """Run the body on these CPUs. Only this thread moves. Without CPUs, the thread stays on its
-    CPUs."""
+    """Pin this thread to these CPUs while the body runs. Without CPUs, change nothing."""
     before = os.sched_getaffinity(0)
     if cores:
         os.sched_setaffinity(0, cores)

@@ -23,7 +23,8 @@ def identity(pid: int | None = None) -> str:
 def is_gone(name: str) -> bool:
     """Return whether the process with this `identity` has ended; False if this is unknown.
 
-    A shared folder may contain names of processes from other hosts, containers and earlier boots.
+    A shared folder may contain names from other hosts, other containers or earlier boots. It is
+    unknown whether these processes have ended.
     """
     if not re.fullmatch(PATTERN, name):
         return False

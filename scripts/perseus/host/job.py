@@ -30,9 +30,9 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 
     An `expected` exception or a full disk ends the process with its message and exit code 1.
     Perseus also writes the message to a file *.error beside the log, and repeats the message at the
-    end of the run. Any other exception is a bug of Perseus and keeps its traceback. A job ends
-    together with its Snakemake, and without a message after Ctrl-C. Output of libraries goes only
-    to the log.
+    end of the run. Any other exception is a bug of Perseus and keeps its traceback. A job ends when
+    its Snakemake ends. After Ctrl-C, a job prints no message to the terminal. Output of libraries
+    goes only to the log.
     """
     path = Path(log)
     failure = path.with_suffix(".error")
@@ -41,7 +41,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
         failure.unlink(missing_ok=True)
         with _logged(path, failure, expected) as say:
             yield say
-    except OSError as error:  # even the end of the log may fail on a full disk
+    except OSError as error:  # on a full disk, closing the log may also fail
         if error.errno not in FULL:
             raise
         message = f"\n{path.stem}: the disk is full ({error}). {MAKE_ROOM}"
@@ -63,7 +63,8 @@ def _logged(
             print(line, file=file)
             print(line, file=sys.stderr, flush=True)
 
-        # This message goes only to the log, since the terminal may be closed like Snakemake.
+        # This message goes only to the log, since the terminal may have been closed together with
+        # Snakemake.
         end_with_starter(lambda message: print(f"[{path.stem}] {message}", file=file))
         try:
             yield say

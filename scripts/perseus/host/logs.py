@@ -11,7 +11,8 @@ _ERROR_LINES = 20
 def last_lines(log_path: Path) -> str:
     """Return the last informative lines of a server log.
 
-    The result omits tables, success messages, missing GPUs, and repetitions by other instances.
+    The result omits tables, success messages, messages about missing GPUs, and lines that several
+    model instances repeat.
     """
     lines = [line.rstrip() for line in log_path.read_text(errors="replace").splitlines()]
     noise = re.compile(r"^I\d{4} |^[+|]|^$|NVML|DCGM|CudaDriverHelper|pinned_memory_manager")

@@ -31,8 +31,8 @@ _POLL_S = 0.01
 def place() -> Path:
     """Return the folder in which Perseus creates temporary folders.
 
-    Triton's Python backend accepts only plain names. If the path in TMPDIR is not plain, Perseus
-    ignores TMPDIR.
+    Triton's Python backend accepts only paths of plain characters (`is_plain`). Perseus ignores
+    TMPDIR if its path has other characters.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
@@ -65,8 +65,8 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """Return a unique name for resources of this process. In /dev/shm, append "-word" to the
-    name."""
+    """Return a unique name for resources of this process. For a file in /dev/shm, append a suffix
+    that begins with "-"."""
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
@@ -79,7 +79,8 @@ def sweep_dead_owners() -> None:
 
 
 def names_of_dead_owners(found: Iterable[str]) -> list[str]:
-    """Return the unique names in `found` whose process has ended, without their suffix."""
+    """Return the `unique_name` of each resource in `found` whose owner process has ended, without
+    suffixes."""
     pattern = re.compile(rf"({_PREFIX}-({PATTERN})-[0-9a-f]{{8}})(-.*)?")
     matches = filter(None, map(pattern.fullmatch, found))
     return sorted({m[1] for m in matches if is_gone(m[2])})
@@ -97,7 +98,7 @@ def unlink_memory(name: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """End the last processes of a server or job, and remove its memory and folder."""
+    """Kill the remaining processes of a server or job, and remove its memory and folder."""
     deadline = time.monotonic() + _REMOVE_S
     while (left := _processes_of(folder)) and time.monotonic() < deadline:
         for process in left:
@@ -111,8 +112,8 @@ def remove(folder: Path) -> None:
 def _processes_of(folder: Path) -> list[psutil.Process]:
     """Return the running processes of the server to which a folder belongs.
 
-    The command lines of the server and its stubs contain the unique name of the folder, as the path
-    of their backends or, in a container, as the prefix of their shared memory.
+    The command lines of the server and of its Python stub processes contain the unique name of the
+    folder: in the path of the backends or, in a container, in the prefix of the shared memory.
     """
     marks = (f"{folder.name}/backends", f"{folder.name}-")
     return [

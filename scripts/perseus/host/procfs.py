@@ -1,7 +1,7 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-Perseus calls these functions during measurements. For a process tree, the functions of this module
-need a fraction of the time of psutil.
+Perseus calls these functions during measurements. They read a process tree in a fraction of the
+time that psutil needs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Process(NamedTuple):
     """Fields of /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
 
-    `ended_ticks` is the CPU time of descendants that have ended and for which the process has
-    waited.
+    `ended_ticks` is the CPU time of the ended descendants for which the process has called wait(2).
     """
 
     parent: int
@@ -87,7 +86,8 @@ def tree(table: Mapping[int, Process], root: int) -> set[int]:
 
 
 def open_files(pids: Iterable[int]) -> int | None:
-    """Return the number of open file descriptors; None for processes of another user."""
+    """Return the number of open file descriptors of all these processes together; None if a process
+    belongs to another user."""
     try:
         return sum(map(_open_files, pids))
     except PermissionError:
@@ -102,7 +102,7 @@ def _open_files(pid: int) -> int:
 
 
 class Resources(NamedTuple):
-    """The sum of the resident sets of processes, and the number of their open file descriptors."""
+    """Resident memory and number of open file descriptors, summed over a group of processes."""
 
     memory_bytes: int
     open_files: int | None
@@ -131,7 +131,8 @@ def busy_shares(
     after: Mapping[int, tuple[int, int]],
     cores: Sequence[int],
 ) -> list[float]:
-    """Return the busy share (0..1) of each core between two readings, without missing cores."""
+    """Return the busy share (0..1) of each core between two readings. The result leaves out cores
+    that a reading lacks."""
     shares = []
     for core in cores:
         if core in before and core in after:
@@ -143,8 +144,8 @@ def busy_shares(
 
 @dataclass(frozen=True)
 class CpuReading:
-    """Ticks since boot: busy ticks and all ticks of some cores, ticks of a process tree, and ticks
-    of each other process."""
+    """CPU time in ticks: `busy` time and `total` time of some cores since boot, time `used` by a
+    process tree, and time of each process outside the tree (`others`, by process id)."""
 
     busy: int
     total: int
@@ -153,7 +154,7 @@ class CpuReading:
 
 
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
-    """Read the ticks of the cores, and of the process tree that begins at `root`.
+    """Read the CPU time of the cores, and of the process tree that begins at `root`.
 
     `root` is None for a server on another host, whose cores are unknown.
     """
@@ -171,18 +172,19 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return the share (0..1) of the cores' time that other processes or other virtual machines
-    used."""
+    """Return the share (0..1) of the cores' time that processes outside the tree or other virtual
+    machines used."""
     busy, total = after.busy - before.busy, after.total - before.total
-    # After the end of a descendant, its time is missing until its parent has waited for it.
+    # After the end of a descendant, its CPU time is missing until its parent has called wait(2).
     used = max(0, after.used - before.used)
     return max(0.0, (busy - used) / total) if total > 0 else 0.0
 
 
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
-    """Return the busiest other process that may run on these cores, as "name (process id)".
+    """Return the name and id of the busiest process outside the tree that may run on these cores.
 
-    The text is empty if no visible process used more than a tenth of a core.
+    The text has the form "make (process 7)", and is empty if no visible process used more than a
+    tenth of a core.
     """
     worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}
     least = 0.1 * (after.total - before.total) / max(len(cores), 1)
@@ -199,8 +201,8 @@ def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) 
 
 
 def network_bytes(loopback: bool) -> tuple[int, int]:
-    """Return the bytes received and sent since boot, on the loopback interface or on all other
-    interfaces."""
+    """Return the bytes received and sent since boot: on the loopback interface if `loopback` is
+    true, else on all other interfaces."""
     counters = [
         counter
         for name, counter in psutil.net_io_counters(pernic=True).items()

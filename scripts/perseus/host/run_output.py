@@ -1,4 +1,4 @@
-"""Shorten Snakemake's output on the terminal to one line for each job, warnings, and errors.
+"""Shorten Snakemake's output on the terminal to warnings, errors, and one line for each job.
 
 Snakemake's log file in .snakemake/log keeps all messages.
 """
@@ -29,7 +29,7 @@ HIDDEN_TEXTS: Final = (
 
 
 def shorten(logger: logging.Logger) -> None:
-    """Print fewer of the messages of this Snakemake logger, until the process ends."""
+    """Hide most messages of this Snakemake logger from the terminal, until the process ends."""
     for handler in logger.handlers:
         if handler.name == STREAM_HANDLER:
             lines = _JobLines(handler.formatter or logging.Formatter())
@@ -38,7 +38,8 @@ def shorten(logger: logging.Logger) -> None:
 
 
 class _JobLines(logging.Formatter):
-    """Numbers the jobs of a run as they start. Errors keep Snakemake's format without the date."""
+    """Formats messages for the terminal: numbers the jobs of a run as they start, and removes the
+    date from errors of jobs."""
 
     def __init__(self, snakemake: logging.Formatter) -> None:
         super().__init__()

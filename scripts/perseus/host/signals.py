@@ -25,8 +25,8 @@ def terminate_as_exit() -> Iterator[None]:
     Only the first signal raises an exception; SIGINT raises KeyboardInterrupt. After the first
     signal, the process cleans up, and ignores further signals for LEAVES_S seconds. A later signal
     raises an exception again, because Python loses an exception in a destructor or a callback of C
-    code. Enter the context in the main thread, outside of a launcher. An ignored signal (nohup)
-    stays ignored.
+    code. Enter the context in the main thread, before the context of a server. An ignored signal
+    (nohup) stays ignored.
     """
     signalled_s = -math.inf
 

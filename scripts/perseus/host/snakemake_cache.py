@@ -1,9 +1,10 @@
-"""Cache the results of functions that Snakemake calls again for each job of a rule.
+"""Cache the results of functions that Snakemake calls for each job of a rule.
 
-For a rule with ten thousand jobs, reading its script and inspecting its functions takes a fifth of
-the planning time. Cached results depend only on their key. Therefore other workflows that use this
-workflow as a module get the same results. If a function of a Snakemake version has other arguments,
-Perseus does not cache the function.
+For a rule with ten thousand jobs, Snakemake spends a fifth of its planning time on reading the same
+script and inspecting the same functions for each job. A cached result depends only on the cached
+function or script. Therefore the caches are safe for workflows that import this workflow as a
+module. If the installed version of Snakemake has other parameters for a function, Perseus does not
+cache the function.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Function = Callable[..., Any]
 
 
 def cache_functions(modules: Mapping[str, Any]) -> None:
-    """Cache the functions of Snakemake in `modules` (sys.modules). A second call changes
+    """Add caches to the functions of Snakemake in `modules` (sys.modules). A second call changes
     nothing."""
     for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
@@ -30,10 +31,10 @@ def cache_functions(modules: Mapping[str, Any]) -> None:
 
 
 def _by_function(plain: Function) -> Function:
-    """Return a version of a function that caches the parameters of functions.
+    """Return `get_function_params` with a cache: it inspects each function once.
 
-    Perseus does not cache functions with attributes, because
-    snakemake.common.overwrite_function_params changes parameters by attributes.
+    The cache leaves out functions with attributes, because
+    snakemake.common.overwrite_function_params stores changed parameters in an attribute.
     """
     of_functions: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
     of_methods: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
@@ -53,8 +54,8 @@ def _by_function(plain: Function) -> Function:
 
 
 def _by_script(plain: Function) -> Function:
-    """Return a version of a function that caches the source of scripts, for each source cache. A
-    path with braces differs for each job, and is not cached."""
+    """Return `get_source` with a cache: it reads each script once. A path with wildcards in braces
+    differs for each job, so it is not cached."""
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
     @wraps(plain)
@@ -83,4 +84,4 @@ _FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...], Callable[[Function], Fu
     ),
     ("snakemake.sourcecache", "parse_uri", ("path_or_uri",), lru_cache(1000)),
 )
-"""Module, name and arguments of each function, and the wrapper that caches the function."""
+"""Module, name and parameters of each function, and the wrapper that adds the cache."""

@@ -2,9 +2,9 @@
 
 Snakemake starts jobs through threads and shells, so a job may be no child of Snakemake. Therefore a
 signal at the death of the parent is not enough. Instead, Snakemake passes its identity in the
-environment, and each job checks the identity once a second. On a cluster, the identity names the
-Snakemake on the same machine. A job without this identity does not check whether Snakemake has
-ended.
+environment, and each job checks once a second whether this Snakemake still runs. On a cluster, the
+identity is that of the Snakemake process on the machine of the job. A job without an identity in
+its environment checks nothing.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def end_with_starter(say: Callable[[str], None]) -> None:
     """Send SIGTERM to this process after the end of the process whose identity is in the
     environment.
 
-    A thread calls `say` with the reason. The thread repeats the signal, because Python may lose an
-    exception.
+    A thread calls `say` with the reason. The thread repeats the signal, because Python may lose the
+    exception that a signal raises.
     """
     starter = os.environ.get(VARIABLE, "")
 

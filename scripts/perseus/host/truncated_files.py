@@ -1,6 +1,6 @@
 """Find files that were truncated after writing, for example by a power failure.
 
-Snakemake treats an existing file as complete, and the job that makes the file as done.
+If a file exists, Snakemake assumes that the file is complete and that its job is done.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from perseus.host import file_formats
 from perseus.host.files import HEAD_BYTES, WRITTEN
 
 RECORDS: Final = Path(".snakemake/metadata")
-"""Folder of Snakemake's records on how it made each file. Without the record of a file, Snakemake
-notices no edit.
+"""Folder with Snakemake's records, which state how each file was made. Without the record of a
+file, Snakemake does not notice that the parameters or the code of its job have changed.
 
 The name of a record is the path of its file in base64, split into folders if the name is long.
 """
@@ -32,12 +32,13 @@ def find(places: Iterable[str]) -> list[str]:
 
 
 def is_truncated(path: str) -> bool:
-    """Return whether a file lost its end or its content after writing.
+    """Return whether a file has lost its end or its content since it was written.
 
-    If the format has a known end, the end decides (`host.file_formats`), even for a file that a
-    user copied over a file of Perseus. For other formats, the recorded length and start decide
-    (`host.files.seal`): a truncated file is shorter, or begins with zeros. A rewritten file begins
-    differently, and is not truncated.
+    If the format has a known end, the function checks this end (`host.file_formats`), even of a
+    file that a user copied over a file of Perseus. For other formats, the function compares the
+    file with its recorded length and first bytes (`host.files.seal`): a truncated file is shorter,
+    or begins with zeros. If a user has rewritten the file, its first bytes differ, and it does not
+    count as truncated.
     """
     try:
         lacks_end = file_formats.lacks_end(Path(path))
@@ -62,10 +63,11 @@ def _recorded_start(path: str) -> tuple[int, bytes] | None:
 
 
 def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Return the files in these places whose record in a workflow's folder is truncated.
+    """Return the files in these places whose Snakemake record in the workflow's `folder` is
+    truncated.
 
-    Do not call this function beside a running workflow: a record looks truncated while Snakemake
-    writes it.
+    Do not call this function while a workflow runs: a record looks truncated while Snakemake writes
+    it.
     """
     records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
     each = ((recorded(Path(path).relative_to(records)), path) for path in _files(str(records)))
@@ -103,7 +105,7 @@ def _files(place: str) -> Iterator[str]:
     seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(place, followlinks=True):
         try:
-            found = os.stat(folder)  # noqa: PTH116, of every cell at every start
+            found = os.stat(folder)  # noqa: PTH116, fast: runs for every cell
         except OSError:  # another process removed the folder
             continue
         if (here := (found.st_dev, found.st_ino)) in seen:

@@ -19,12 +19,12 @@ LIVE: Final = Path(".snakemake/perseus.live")
 
 
 def hold(folder: Path) -> None:
-    """Mark this folder as used by a run until this process ends. Several runs may use the folder.
+    """Mark this folder as used by a run until this process ends.
 
-    On file systems without locks, the function marks nothing, and later runs remove nothing. The
-    function syncs the marking file before Snakemake creates its own lock. Otherwise, after a power
-    failure, only Snakemake's lock could remain. The lock is shared, so that every user of the
-    folder can take it.
+    The mark is a shared lock (flock) on the file LIVE, so several runs can hold it at once. On file
+    systems without locks, the function marks nothing, and later runs do not remove Snakemake's
+    lock. The function syncs the file LIVE before Snakemake creates its own lock. Otherwise,
+    Snakemake's lock could survive a power failure without the file LIVE.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -36,7 +36,8 @@ def hold(folder: Path) -> None:
 
 
 def is_live(folder: Path) -> bool:
-    """Return whether a run uses this folder, or may use it. Call this function before `hold`."""
+    """Return whether a run uses this folder; also true if this is unknown. Call this function
+    before `hold`."""
     with _is_free(folder) as free:
         return not free
 
@@ -69,11 +70,11 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield whether no run uses this folder. While this process uses the free folder, no run can
-    start.
+    """Yield whether no run uses this folder. While the context is open, no run can start in a free
+    folder.
 
-    If this user may not write to the file of another user, the folder counts as used: some file
-    systems then refuse the lock.
+    If this user may not write to the file LIVE of another user, the folder counts as used: some
+    file systems then refuse the lock.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)
