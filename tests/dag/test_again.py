@@ -31,7 +31,7 @@ def blocked(finished, tmp_path_factory):
 def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocked):
     last = blocked[1].splitlines()[-5:]
     assert last == [
-        "2 of 3 cells have no answer:",
+        "2 of 3 cells have no result:",
         "  cpu1.resnet18.peak.r1: unsteady: it changed its speed",
         "  cpu1.shared.mix-3-1.r1: blocked: not found: cpu1.resnet18.peak.r1 (unsteady)",
         "To measure these again, and all cells that depend on them, run: make again, or your"
@@ -54,14 +54,14 @@ def test_again_measures_these_and_what_depends_on_them(blocked, tmp_path):
     for cell in (RESNET, MIX):
         assert json.loads(record_of(workflow, cell).read_text())["outcome"] == "ok"
     assert record_of(workflow, MOBILENET).stat().st_mtime_ns == before
-    assert "no answer" not in output and workflow.stale() == set()
+    assert "no result" not in output and workflow.stale() == set()
     assert "no cell has a temporary failure" in workflow.script("scripts/again.py")
 
 
 def test_what_another_measurement_would_not_change_is_said_and_left(edited):
     ends(edited, MIX, "blocked", "not found: cpu1.resnet18.peak.r1 (infeasible)")
     output = edited.run("--cores", "2", "all")
-    assert "1 of 3 cells have no answer:" in output and "--forcerun" not in output
+    assert "1 of 3 cells have no result:" in output and "--forcerun" not in output
     assert "no cell has a temporary failure" in edited.script("scripts/again.py")
 
 
@@ -71,7 +71,7 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
     record_of(edited, RESNET).write_text('{"outcome": "o')
     last = edited.run("--cores", "2", "all").splitlines()[-5:]
     assert last == [
-        "1 of 3 cells have no answer:",
+        "1 of 3 cells have no result:",
         "  cpu1.resnet18.peak.r1: failed: its file cannot be read",
         "The measurement of the client ceiling beside cpu1 was disturbed: so much else",
         "To measure these again, and all cells that depend on them, run: make again, or your"

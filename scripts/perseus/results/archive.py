@@ -80,7 +80,7 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> di
 
 def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
     name = PurePosixPath(member.name)
-    # The size of a sparse file is a claim in its header, independent of the data in the archive.
+    # The header of a sparse file may state any size, independent of the data in the archive.
     if not member.isreg() or member.issparse():
         raise ArchiveError(f"its member {member.name!r} is not a regular file")
     if name.is_absolute() or ".." in name.parts or "\\" in member.name:

@@ -92,8 +92,8 @@ def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation
 
 
 def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
-    """Require that a certified sharing ratio is the sum of certified rate / dedicated certified
-    rate."""
+    """Require that a certified sharing ratio is certified rate / dedicated certified rate, summed
+    over the tenants."""
     peaks, tenants = tables["peaks"].set_index(LINE), tables["tenants"]
     by = ["server", "tenant", "preset"]
     alone = _lowest(tenants[tenants["kind"] == "dedicated"].groupby(by)["rate_rps"])
@@ -102,7 +102,8 @@ def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
     shares = tenants.assign(share=of_peaks.where(tenants["rate_rps"] != 0, 0.0))
     cells = _total(shares.groupby([*LINE, "cell"], sort=False)["share"])
     yield Equation(
-        "peaks: certified_sharing_ratio is the sum of the shares of its tenants",
+        "peaks: certified_sharing_ratio is the sum over its tenants of certified rate / dedicated"
+        " certified rate",
         peaks["certified_sharing_ratio"],
         _lowest(cells.groupby(level=LINE, sort=False)).reindex(peaks.index),
     )
@@ -202,7 +203,11 @@ def replays_are_their_seconds(tables: Tables) -> Iterator[Equation]:
     shares = sums["within"] / sums["requests"]
     of_bins = pd.MultiIndex.from_frame(sums.reset_index()[by])
     stated = tables["replay"].set_index(by)["attained"].reindex(of_bins).set_axis(shares.index)
-    yield Equation("replay: attained equals the share over all bins in attainment", stated, shares)
+    yield Equation(
+        "replay: attained equals the share of requests within the SLA over all bins in attainment",
+        stated,
+        shares,
+    )
 
 
 EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
@@ -219,20 +224,17 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the inferences/s of each load line at its lowest certified rate.
+    """Return the inferences/s of each load line at the lowest certified rate of its repeats.
 
-    With several repeats, the lowest certified rate counts. The result is NaN if a repeat has no
-    certified rate.
+    The result is NaN if a repeat has no certified rate.
     """
     cells = _of_cells(tables["tenants"], "rate_rps", images)
     return _lowest(cells.groupby(level=LINE, sort=False))
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the inferences/s of each load line at its estimated limit.
-
-    The result is the mean of the repeats that found a limit.
-    """
+    """Return the inferences/s of each load line at its estimated limit, as the mean of the repeats
+    that found a limit."""
     return (
         _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()
     )

@@ -221,7 +221,7 @@ def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
     every = list(lines)
     yield from every[:MAX_LISTED]
     if len(every) > MAX_LISTED:
-        yield f"{name}: {len(every) - MAX_LISTED} more rows like this one"
+        yield f"{name}: {len(every) - MAX_LISTED} more rows with the same problem"
 
 
 def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
@@ -244,7 +244,7 @@ def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
         return
     for number, (mine, its) in enumerate(zip(rows, found[1:], strict=True), start=1):
         if len(its) != len(header):
-            yield f"{name}.csv, row {number} has {len(its)} fields, and {len(header)} columns"
+            yield f"{name}.csv, row {number} has {len(its)} fields, and the header {len(header)}"
             continue
         for column, value, other in zip(header, mine, its, strict=True):
             if value != other:

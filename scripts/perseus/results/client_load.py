@@ -19,11 +19,11 @@ images per request."""
 def ceiling_problems(
     ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
 ) -> dict[Requests, str]:
-    """Return the reason for each measured ceiling that is too low, by request shape.
+    """Return the reasons why measured ceilings are too low, by request shape.
 
     A ceiling is too low if other processes used the host while it was measured, or if a certified
-    rate is above it: the client sent that rate in valid windows. The function does not compare
-    estimates, since the client never sent requests at the estimated rates.
+    rate is above the ceiling: the client sent the certified rate in valid windows. The function
+    does not compare estimates, since the client never sent requests at the estimated rates.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
@@ -31,7 +31,8 @@ def ceiling_problems(
             load = _load(peak, record.rates_rps(record.certified_scale), every)
             if load > 1:
                 took = (
-                    f"{peak.mix} took {load:.0%} of it in valid windows, so this ceiling is too low"
+                    f"the client sent {load:.0%} of this ceiling in valid windows of {peak.mix}, so"
+                    " the ceiling is too low"
                 )
                 exceeded |= dict.fromkeys(_keys(peak), took)
     found = dict[Requests, str]()
@@ -54,8 +55,8 @@ def client_load(
 
 
 def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests, str]) -> str:
-    """Return the problem of the ceiling for this request shape, of whichever model; empty if there
-    is none."""
+    """Return the reason why the ceiling of this request shape is too low; empty without a
+    reason."""
     return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
 
 

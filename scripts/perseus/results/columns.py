@@ -30,7 +30,13 @@ _SCENARIO = [
 
 LOAD_LINE = [
     *_SCENARIO,
-    column("load_line", TEXT, "", "name of the load line r(s) = base + s x direction"),
+    column(
+        "load_line",
+        TEXT,
+        "",
+        "name of the load line: at load factor s, the tenants have the rates r(s) = base + s x"
+        " direction",
+    ),
     column(
         "kind",
         TEXT,
@@ -52,8 +58,8 @@ LOAD_LINE = [
         "mix",
         TEXT,
         "",
-        "text of the load line; weights and percentages refer to dedicated peaks, unless the"
-        " text says that they refer to requests",
+        "description of the load line; weights and percentages in the description refer to"
+        " dedicated peaks, unless it says that they refer to requests",
     ),
     column(
         "verdict",
@@ -64,7 +70,7 @@ LOAD_LINE = [
         choices=Outcome,
     ),
     column("reason", TEXT, "", "reason for a verdict other than ok"),
-    column("repeats", WHOLE, "", "repeats measured", least=1),
+    column("repeats", WHOLE, "", "number of measured repeats", least=1),
     column(
         "repeats_used",
         WHOLE,
@@ -77,14 +83,14 @@ LOAD_LINE = [
 """The first columns of every table of peaks."""
 
 REPEATS = [ascending("repeats_used", "repeats")]
-"""Rules of LOAD_LINE."""
+"""Rules that hold for the columns LOAD_LINE."""
 
 CELL = [
     *_SCENARIO,
     column("cell", TEXT, "", "folder of the raw results"),
     column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
 ]
-"""The first columns of every table of one kind of experiment."""
+"""The first columns of the tables that contain one kind of experiment only, such as `replay`."""
 
 CI = "of the 95 % interval (docs/explanation/repeats.md)"
 
@@ -168,10 +174,11 @@ WINDOW = (
     "queue_ms",
     "client_ms",
 )
-"""Columns of windows.parquet that tables of latencies copy."""
+"""Columns that tables with latencies copy from windows.parquet."""
 
 
 def compute_ms(window: Mapping[str, Any]) -> float:
-    """Return the mean time of input, network and output in the server; NaN if a part is missing."""
+    """Return the mean time that the server takes to read the input, compute the model and write the
+    output; NaN if a part is unknown."""
     parts = ("compute_input_ms", "compute_ms", "compute_output_ms")
     return sum(number(window.get(name)) for name in parts)

@@ -21,9 +21,7 @@ def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
 class Energy:
     """Energy of one inference at the certified rate, in joules: the mean of the repeats.
 
-    The energy is NaN if the host has no energy counter.
-
-    `of` names the hardware that the counters cover.
+    The energy is NaN if it is unknown. `of` names the hardware whose energy is included.
     """
 
     joules: float
@@ -37,11 +35,11 @@ class Energy:
 
 
 def energy_per_inference(peak: RepeatedPeak) -> Energy:
-    """Return the energy of one inference: of the GPUs of the server, and of the processors and the
-    memory of the host.
+    """Return the energy that the GPUs of the server, and the processors and the memory of the host,
+    use for one inference.
 
-    If the GPUs of a server do not report their energy, the energy is unknown, since the processors
-    use the smaller part.
+    If the GPUs of a server do not report their energy, the result is unknown, since the GPUs use
+    most of the energy.
     """
     watts = {
         "GPUs": np.array([record.gpu_watts for record in peak.records]),

@@ -21,13 +21,13 @@ from perseus.results.tables import TABLES, module_of
 
 HEAD = """# Data dictionary
 
-Made from the code by `make docs/reference/data.md`; a test keeps it equal.
+`make docs/reference/data.md` makes this page from the code. A test compares the page with the code.
 
 A file of results is Parquet unless its name says otherwise. The metadata of its columns has the
-units and meanings at the time of writing. Times in ns are of the monotonic clock of the measuring
-host; record.json has the date of a moment on this clock. Latency counts from the intended send
-time. A null (an empty field in CSV) means that there is no value; the verdict of the row says why.
-A percentile is infinite if too many requests got no response.
+units and meanings at the time of writing. Times in ns are on the monotonic clock of the measuring
+host; `started` in record.json states one moment both on this clock and as Unix time. Latency counts
+from the intended send time. A null (an empty field in CSV) means that there is no value; the
+verdict of the row says why. A percentile is infinite if too many requests got no response.
 """
 
 CHECKED = """Each table also exists as CSV, with six significant digits. Perseus checks the
@@ -61,7 +61,8 @@ def dictionary() -> str:
         _keys(Record),
         *_of_kinds(),
         "## The client's ceilings: `results/<study>/ceilings/<server>.json`\n",
-        "One file per server. A null model, which does no work, measures these ceilings.\n",
+        "One file per server. Perseus measures the ceilings with a null model, which does no"
+        " work.\n",
         _keys(Ceiling),
         "## Tables: `results/<study>/tables/`\n",
         CHECKED,
@@ -129,8 +130,8 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """Return the meaning of a column, or the meaning of each metric if the column holds many
-    metrics."""
+    """Return the meaning of a column. If the column contains the values of several metrics, refer
+    to their table."""
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

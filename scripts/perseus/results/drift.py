@@ -14,20 +14,20 @@ from scipy import special
 from perseus.peak.stats import TAIL, UNKNOWN, Floats, Interval, batches, mean_interval
 
 BLOCKS = 30
-"""Largest number of blocks into which the values are grouped. A block joins neighbouring values,
-which are correlated."""
+"""Largest number of blocks into which the values are divided. A block has consecutive values, which
+are correlated."""
 
 FEWEST = 8
-"""Least number of blocks that allow a statement about the drift, and least number of independent
-values. With fewer independent values, the interval assumes a random walk."""
+"""Least number of blocks for an estimate of the drift, and least number of independent values for
+Sen's interval. With fewer independent values, the interval assumes a random walk."""
 
 STEADY = 0.1
-"""A quantity is steady only if its interval excludes this change per hour, as a share of the
-scale."""
+"""A quantity is steady only if the interval of its change per hour excludes changes above this
+share of `Drift.scale`."""
 
 MIN_CHANGE = 0.01
-"""Least change over the whole time that counts as a drift, as a share of the scale. The memory of a
-healthy server changed by 0.4 % in its first minute."""
+"""Least change over the whole time that counts as a drift, as a share of `Drift.scale`. The memory
+of a healthy server changed by 0.4 % in its first minute."""
 
 
 class Trend(StrEnum):
@@ -42,10 +42,10 @@ class Trend(StrEnum):
 class Drift:
     """Straight line through the values of a quantity over time, in hours.
 
-    `first` is the index of the first value after the warm-up, `level` is the value of the line at
-    this index, `per_hour` is its slope, and `hours` is its length. A change is judged relative to
-    `scale`. Level and slope are NaN if there are too few values. The line is fitted to the finite
-    values; `was_infinite` is true if some values were infinite.
+    `first` is the index of the first value after the warm-up. `level` is the value of the line at
+    this index, `per_hour` is the slope of the line, and `hours` is its length. Changes are relative
+    to `scale`. Level and slope are NaN if there are too few values. The line is fitted to the
+    finite values; `was_infinite` is true if some values were infinite.
     """
 
     first: int
@@ -74,7 +74,7 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
     """Return the drift of `values` over time. Both arrays have shape (n,) and are in the order of
     time.
 
-    Changes are relative to the level, or to `scale` if given.
+    The scale of changes is the level, unless `scale` is given.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) < len(values):
@@ -121,7 +121,7 @@ def blocks(values: Floats) -> Floats:
 
 def sen(times: Floats, values: Floats) -> Interval | None:
     """Return the Theil-Sen slope with Sen's interval (JASA 63, 1968), for autocorrelated values;
-    None if there are too few values.
+    None if there are too few independent values.
 
     The variance of Kendall's S is the variance for independent values times the correlation time
     (Yue and Wang, Water Resources Management 18, 2004). The interval uses Student's t, since few
@@ -141,11 +141,11 @@ def sen(times: Floats, values: Floats) -> Interval | None:
 
 
 def random_walk(times: Floats, values: Floats) -> Interval:
-    """Return the mean increment of a random walk per step, with an interval by Student's t.
+    """Return the mean slope of a random walk, with an interval by Student's t.
 
     A random walk has independent increments. The increments between the blocks of a walk are
-    correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values return to
-    a level after all, the interval is too wide.
+    correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values are no
+    random walk but return to a level, the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
@@ -153,12 +153,12 @@ def random_walk(times: Floats, values: Floats) -> Interval:
 
 
 def correlation_time(residuals: Floats) -> float:
-    """Return the number of autocorrelated values that carry as much evidence as one independent
-    value; at least 1.
+    """Return how many autocorrelated values are as much evidence as one independent value; at least
+    1.
 
-    The values follow an autoregressive process. Its coefficient is the autocorrelation of the ranks
-    at lag 1, corrected for the bias around a fitted line, -(2 + 4 x coefficient) / n (Kendall,
-    Biometrika 41, 1954).
+    The function assumes an autoregressive process. Its coefficient is the autocorrelation of the
+    ranks at lag 1, minus the bias of this estimate around a fitted line: -(2 + 4 x coefficient) / n
+    for n values (Kendall, Biometrika 41, 1954).
     """
     from scipy import stats  # a slow import
 

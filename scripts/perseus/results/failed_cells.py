@@ -50,10 +50,10 @@ class Ended(Ending):
 
 
 def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
-    """Return the outcome of each cell without a result or with a temporary failure, by its
-    record.json.
+    """Return the outcome of each cell without a result or with a temporary failure, by the path of
+    its record.json.
 
-    Cells that were not measured are left out.
+    The function ignores cells that have no record.json yet.
     """
     endings = {path: _ending(path) for path in records if path.is_file()}
     return {
@@ -64,8 +64,8 @@ def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
 
 
 def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
-    """Return how other processes disturbed the measurement of client ceilings, by the file of the
-    ceilings."""
+    """Return how other processes disturbed the measurement of client ceilings: a text for each file
+    of disturbed ceilings."""
     found = {path: _disturbed(path) for path in ceilings if path.is_file()}
     return {path: what for path, what in found.items() if what}
 
@@ -88,12 +88,10 @@ def final_message(
 ) -> Iterator[str]:
     """Yield lines for the terminal: which cells have no result, why, and what the user can do.
 
-    There are no lines if all cells have a result.
-
     `configfiles` and `overrides` are the arguments of the snakemake command that ran.
     """
     found = failed_cells(records)
-    for is_estimated, have in ((False, "no answer"), (True, "a doubtful estimate")):
+    for is_estimated, have in ((False, "no result"), (True, "a doubtful estimate")):
         cells = {path: end for path, end in found.items() if end.is_estimated is is_estimated}
         if cells:
             yield f"{len(cells)} of {len(records)} cells have {have}:"

@@ -29,7 +29,7 @@ class Contender:
     `inferences_per_request`. `usd` is the cost of a million inferences. `measured` has the
     quantities that can have a bound, by column; a quantity is NaN if it was not measured.
     `excluded` says why the setting cannot be recommended, and is empty otherwise. `peak` is None if
-    the setting was left out.
+    the setting was not measured.
     """
 
     of: GridSetting
@@ -45,9 +45,9 @@ class GridComparison:
     """All settings for one question (a model or a mix), and their ranking.
 
     `ranked` has the settings that can be recommended, the cheapest first, and `unranked` has all
-    other settings. `probabilities` has the probability that each setting is the cheapest, NaN if a
-    cost has no bound. `on_front` is true if no other setting is better in cost, latency and
-    throughput at once.
+    other settings. For each ranked setting, `probabilities` has the probability that it is the
+    cheapest, NaN if the interval of a cost has an open end. `on_front` is true for a ranked setting
+    on the Pareto front of cost, latency and throughput.
     """
 
     question: GridQuestion
@@ -58,7 +58,8 @@ class GridComparison:
 
     @property
     def mix(self) -> str:
-        """The dedicated tenant or the text of the load line, with names as in the configuration."""
+        """The dedicated tenant or the description of the load line, with the names of tenants as in
+        the configuration."""
         return self._peak.mix_of(self.question.tenants)
 
     @property
@@ -140,13 +141,14 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """Return the weight of one request of each of T tenants in inferences, shape (T,).
+    """Return, for each of T tenants, the number of inferences for which one request counts, shape
+    (T,).
 
-    The proportion of a mix refers to the dedicated peaks, and each setting has other dedicated
-    peaks. To compare costs of the same work, the weight of a request is proportional to its
-    dedicated cost with the first setting that has all peaks. The weights are scaled so that the mix
-    of this setting has its true number of inferences. For a tenant alone, the weight is the number
-    of images of a request.
+    The proportion of a mix refers to the dedicated peaks, and the dedicated peaks differ between
+    settings. So that the costs of all settings refer to the same work, the weight of a request is
+    proportional to its cost on a dedicated server (1 / dedicated peak) with the first setting whose
+    peaks are all known. The weights are scaled so that the mix of this setting has its true number
+    of inferences. For a tenant alone, the weight is the number of images of a request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))

@@ -1,8 +1,8 @@
 """Write and read the lists of measured cells, one list for each kind of experiment.
 
-A study may have ten thousand cells. Therefore an output that depends on all cells has these lists
-as its inputs, and not the cells. The lists are in results/<study>/measured, and the raw results of
-the cells are in results/<study>/raw.
+A study may have ten thousand cells. Therefore the Snakemake inputs of an output that depends on all
+cells are these lists, and not the cells. The lists are in results/<study>/measured, and the raw
+results of the cells are in results/<study>/raw.
 """
 
 from __future__ import annotations

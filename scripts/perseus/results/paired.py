@@ -2,9 +2,10 @@
 (docs/explanation/sharing-ratio.md).
 
 The searches for the peaks of a mix and of its tenants run minutes apart, and the speed of the host
-changes meanwhile. Throughputs of the tenants alone and together, measured within seconds, give the
-ratio at saturation. A simulated queue with the same service times gives the ratio within the SLAs.
-If the searched peaks contradict the simulated ratio, they correct it.
+changes meanwhile. Therefore the module computes the ratio at saturation from throughputs of the
+tenants alone and together, measured within seconds. A simulated queue with the same service times
+converts the ratio at saturation into the ratio within the SLAs. If the searched peaks contradict
+the simulated ratio, the module corrects the simulated ratio.
 """
 
 from __future__ import annotations
@@ -40,20 +41,22 @@ SharedServer = tuple[str, tuple[int, ...]]
 """A scenario, and the indices of its tenants with load."""
 
 STARTS = 0.02
-"""Scale of a half-normal prior. The prior describes how the logarithm of the ratio at saturation
-varies between starts of a server. (Four starts on a host of two vCPUs gave 0.019.)"""
+"""Scale of the half-normal prior for the standard deviation of the logarithm of the ratio at
+saturation between starts of a server. (Four starts on a host with two vCPUs had a standard
+deviation of 0.019.)"""
 
 MODEL_ERROR = 0.015
 """Standard deviation of the logarithm of the simulated ratio around the true ratio, if the queueing
-model fits. (Means of 23 studies on a real host differ by 0.000, -0.022 and -0.017.)"""
+model fits. (For three mixes on a real host, the mean of the searched ratios of 23 studies differs
+from the simulated ratio by 0.000, -0.022 and -0.017.)"""
 
 INTERFERENCE = 0.1
-"""Share of the logarithm of the ratio at saturation that is added to the error of the model,
-since the interference between tenants is known at saturation only."""
+"""This share of the logarithm of the ratio at saturation is added to the error of the queueing
+model, since the interference between tenants is known at saturation only."""
 
 MISFIT = 0.5
-"""Share of the significant difference between a dedicated peak and its simulated limit that is
-added to the error of the model."""
+"""If a dedicated peak differs significantly from its simulated limit, this share of the difference
+is added to the error of the queueing model."""
 
 WRONG, FAR = 0.05, 0.25
 """Probability that the queueing model does not fit a server at all, and the standard deviation of
@@ -63,13 +66,13 @@ ALIKE = 0.5
 """Correlation of the errors of the queueing model between the mixes of one server."""
 
 LEAST = 1e-6
-"""Smallest correction of a searched load factor, for the case that background load alone reaches
-the ratio."""
+"""Smallest factor by which the module multiplies a searched load factor. It applies if the
+background load without the other tenants already reaches the ratio."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """Return the peaks with new draws for shared load lines, which follow from the paired
-    ratios."""
+    """Return the peaks. The estimates and draws of shared load lines are replaced by those that
+    follow from the paired ratios."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -96,9 +99,9 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """Return draws of the logarithm of the ratio at saturation on an average server.
+    """Return draws of the logarithm of the ratio at saturation on an average start of each server.
 
-    The draws use all cells with mixes of the same tenants. Each cell has its own server.
+    The draws use all cells with mixes of the same tenants, and each cell starts its own server.
     """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
@@ -123,7 +126,8 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Return the repeats that have a limit, rounds at saturation, and a simulated limit."""
+    """Return the measured repeats that have a searched limit, rounds at saturation, and a simulated
+    limit."""
     return [
         record
         for record in peak.records
@@ -143,7 +147,7 @@ class _Line:
     """Sharing ratio of a mix by the queueing model and by the searches.
 
     `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
-    the error of a model that fits. `searched` is the ratio by the searches.
+    its error if the queueing model fits. `searched` is the ratio by the searches.
     """
 
     alone: Alone
@@ -164,12 +168,12 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """Return draws of the logarithm of the sharing ratio sum(r_i / C_i), by the queueing model of
-    this cell.
+    """Return draws of the logarithm of the sharing ratio by the queueing model of this cell.
 
-    The limit is corrected from the ratio at saturation of its own server to the ratio of an average
-    server. The distance between a limit and the throughput of the busy server is constant, so the
-    limit changes by the power 1 / utilisation.
+    The simulated limit of the mix holds for the server of this cell. The function converts the
+    limit for an average server: it multiplies the limit by (ratio at saturation of an average
+    server / ratio at saturation of this server) ** (1 / utilisation). This power law assumes a
+    constant distance between the limit and the saturation throughput.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -208,10 +212,10 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
     """Return posterior draws of the sharing ratios of all mixes of one server.
 
-    The prior comes from the model, which usually fits all mixes of a server and sometimes none. The
-    likelihood comes from the searched ratios, whose errors are correlated if they share dedicated
-    peaks. Both are normal in the logarithm, so the posterior is a mixture of two normal
-    distributions.
+    The prior comes from the queueing model. With probability 1 - WRONG, the model fits all mixes of
+    a server; otherwise it fits none. The likelihood comes from the searched ratios, whose errors
+    are correlated if they share dedicated peaks. Prior (in either case) and likelihood are normal
+    in the logarithm, so the posterior is a mixture of two normal distributions.
     """
     of_model, of_searches = (
         np.array(values)
@@ -243,8 +247,8 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """Return the peak, corrected in each draw so that its shares of dedicated peaks add up to this
-    ratio."""
+    """Return the peak with corrected rates: in each draw, rate / dedicated peak, summed over the
+    tenants, equals this ratio."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)

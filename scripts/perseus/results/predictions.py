@@ -40,8 +40,8 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
 MAX_MIXES = 100
-"""Largest number of measured mixes and of unmeasured pairs per server, which limits the time: each
-simulation takes some hundredths of a second."""
+"""Largest number of measured mixes and of unmeasured pairs per server. The number limits the
+computing time: each simulation takes some hundredths of a second."""
 
 Weights = tuple[tuple[str, int], ...]
 """Mix: the tenants under load, and the weights of their dedicated peaks."""
@@ -63,11 +63,10 @@ class MeasuredRatio:
 class PredictedMix:
     """A mix on a server, predicted from the `other_mixes` on this server.
 
-    `missed` counts additional mixes that were measured and keep no SLA at any load.
-
-    `measured` is the sharing ratio of the mix, None if it was not measured. `best` is the
-    prediction model that predicts the other mixes best, or None; `left_out.why_none` returns the
-    reason for None.
+    `missed` is the number of further measured mixes without a ratio, since they violate the SLAs at
+    every load. `measured` is the measured sharing ratio of the mix, None if the mix was not
+    measured. `best` is the prediction model that predicts the other mixes best; None if the
+    evidence is insufficient (`left_out.why_none`).
     """
 
     server: str
@@ -80,7 +79,7 @@ class PredictedMix:
 
     @property
     def mixes_known(self) -> int:
-        """Number of mixes of different models with a known result."""
+        """Number of other mixes that have different models, and not only copies of one model."""
         return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
@@ -99,9 +98,9 @@ class PredictedMix:
 class SharedServer:
     """A shared server with one preset, and all its measured mixes.
 
-    `infeasible` has the mixes of different models that keep no SLA at any load. `pairs` has the
-    unmeasured mixes of two tenants of one scenario with equal weights. `measured` and `pairs` have
-    at most MAX_MIXES entries each.
+    `infeasible` has the mixes of different models that violate the SLAs at every load. `pairs` has
+    the unmeasured mixes of two tenants of the same scenario with equal weights. `measured` and
+    `pairs` have at most MAX_MIXES entries each.
     """
 
     name: str
@@ -116,10 +115,11 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each set of models, the mix with the most equal weights, with any settings.
+        """For each combination of models, the mix with the most equal weights. Settings of the
+        models do not matter.
 
-        The prediction errors of mixes of the same models are correlated, so several mixes tell no
-        more about other models than one mix.
+        The prediction errors of mixes of the same models are correlated, so several mixes are no
+        more evidence for other models than one mix.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -127,10 +127,11 @@ class SharedServer:
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
-        """Yield the mixes of different models, each with the mixes that predict it.
+        """Yield the mixes of different models, each with the measured mixes from which it is
+        predicted.
 
-        All other mixes predict a measured mix. One mix per set of models predicts an unmeasured
-        pair.
+        Perseus predicts a measured mix from all other measured mixes, and an unmeasured pair from
+        one mix per combination of models.
         """
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off, missed = errors_by_step(self.known), len(self.infeasible)
@@ -160,10 +161,8 @@ class Predictions:
 
     @classmethod
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
-        """Read folders of raw results, and records of exports.
-
-        A record of an export has the memory that a model accesses.
-        """
+        """Read folders of raw results (`searches`), and records of exports (`checks`). The records
+        of exports contain the memory that each model accesses."""
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
@@ -175,7 +174,7 @@ def shared_servers(
 ) -> Iterator[SharedServer]:
     """Yield the servers with shared scenarios, one entry for each server and preset.
 
-    `memory_bytes` has the memory that each model accesses.
+    `memory_bytes` has the memory in bytes that each model accesses.
     """
     lines: dict[tuple[str, str], list[RepeatedPeak]] = {}
     for peak in peaks:
@@ -191,7 +190,7 @@ def shared_servers(
             if (where, with_preset) == (server, preset) and alone.is_known
         }
         measured = tuple(islice(_measured(of_server, dedicated, solos), MAX_MIXES))
-        # A run with the preset smoke is no evidence for another preset.
+        # A run with the preset `smoke` is no evidence for another preset.
         answered = {
             mix
             for (name, with_preset), of_preset in lines.items()
@@ -206,10 +205,10 @@ def shared_servers(
 def _measured(
     lines: Sequence[RepeatedPeak], dedicated: Dedicated, solos: Mapping[str, Solo]
 ) -> Iterator[MeasuredRatio]:
-    """Return each measured mix once.
+    """Yield each measured mix once.
 
-    If several load lines measured a mix, only the first load line counts, since a mix must not
-    predict itself.
+    If several load lines measured the same mix, only the first load line counts, since Perseus must
+    not predict a mix from itself.
     """
     found = set[Mix]()
     for peak in lines:
@@ -226,10 +225,10 @@ def _measured(
 def _infeasible(
     lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo], measured: Collection[Mix]
 ) -> Iterator[Shared]:
-    """Return the mixes of different models that keep no SLA although each dedicated tenant keeps
-    its SLA.
+    """Yield the mixes of different models that violate the SLAs at every load, although each tenant
+    keeps its SLA on a dedicated server.
 
-    A mix is left out if another load line measured its ratio.
+    The function leaves out a mix if another load line measured its ratio.
     """
     found = set(measured)
     for peak in lines:
@@ -242,7 +241,7 @@ def _infeasible(
 
 
 def _answered(lines: Sequence[RepeatedPeak]) -> set[Mix]:
-    """Yield the mixes with a measured result; the result may be that the server carries no load."""
+    """Return the mixes with a measured result: a sharing ratio, or violated SLAs at every load."""
     return {
         _mix(_weights(peak))
         for peak in lines

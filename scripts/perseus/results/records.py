@@ -19,8 +19,7 @@ Row = dict[str, Any]
 
 
 def number(value: float | None) -> float:
-    """Return the pydantic type of a number in a JSON file of results, in which null stands for
-    NaN."""
+    """Return a number from a JSON file of results as a float; null stands for NaN."""
     return float("nan") if value is None else float(value)
 
 
@@ -80,25 +79,28 @@ class Record(BaseModel):
         description=(
             "facts of the host: processor, memory, kernel, cores of server and client, and"
             " versions of the software; `cpu_quota_cores` is the CPU quota of the container, null"
-            " without; `topology` says whether the machine reports which CPUs share a physical"
-            " core (`tells_siblings`), the CPUs that server and client share, and the NUMA nodes"
-            " of both; `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with"
-            " its MIG instances; `client_realtime` says whether the clients were scheduled before"
-            " ordinary processes (SCHED_RR), null if no client ran"
+            " without a quota; `topology` says whether the machine reports which CPUs share a"
+            " physical core (`tells_siblings`), on which CPUs server and client share a physical"
+            " core (`shared_by_server_and_client`), and the NUMA nodes of server and client; `gpu`"
+            " has the driver, the CUDA version, whether MPS runs, and each GPU with its MIG"
+            " instances; `client_realtime` says whether the kernel scheduled the client processes"
+            " before ordinary processes (SCHED_RR), null if no client ran"
         )
     )
     gpu_watts: Number = Field(
         description=(
-            "mean power of all GPUs of the server in the last certified window, W; null if no"
-            " window was certified, or if the GPUs do not report their power"
+            "total power of all GPUs of the server, W: mean over the last certification window"
+            " that passed, or over the first replay window with all tenants; null without this"
+            " window, or if the GPUs do not report their power"
         )
     )
     host_watts: Number = Field(
         default=float("nan"),
         description=(
-            "mean power in that window of the host's processors and their memory, W, by the"
-            " counters of /sys/class/powercap: it includes all processes, also the client; null if"
-            " the server is remote, or if the counters do not exist or are not readable"
+            "mean power of the host's processors and their memory in the same window as"
+            " `gpu_watts`, W, by the counters of /sys/class/powercap. The power includes all"
+            " processes, also the client; null if the server is remote, or if the counters do not"
+            " exist or are not readable"
         ),
     )
     started: Moment = Field(
@@ -107,7 +109,9 @@ class Record(BaseModel):
             " so that the monotonic times of the other files can be dated"
         )
     )
-    finished_monotonic_ns: int = Field(description="when it ended, ns")
+    finished_monotonic_ns: int = Field(
+        description="when the cell ended, on the monotonic clock, ns"
+    )
     attempt: int = Field(
         description=(
             "number of the attempt that counts, from 1: the record and the tables describe the"
@@ -137,21 +141,21 @@ class Record(BaseModel):
     tells_statistics: bool = Field(
         default=True,
         description=(
-            "true if the server reports how long requests queue and compute; otherwise the queue,"
-            " compute and client times are null"
+            "true if the server reports the queue time and the compute time of requests; if false,"
+            " the columns of queue, compute and client times in the result files are null"
         ),
     )
     image_id: str | None = Field(
         default=None,
         description=(
-            "id of the image that docker or podman ran, which shows whether the tag has moved;"
-            " null for other launchers"
+            "id of the container image that docker or podman ran: if the tag now names another"
+            " image, the id differs; null for other launchers"
         ),
     )
     round_trip_p50_ms: Number = Field(
         description=(
-            "median of 20 health requests over gRPC, one after another, before any load: the time"
-            " that the network and the server's front end add to every latency, ms"
+            "median latency of 20 health requests over gRPC, one after another, before any load:"
+            " the time that the network and the server's front end add to every latency, ms"
         )
     )
     first_inference_ms: dict[str, Number] = Field(
@@ -159,9 +163,9 @@ class Record(BaseModel):
     )
     relative_errors: dict[str, Number] = Field(
         description=(
-            "per tenant, relative error of the served answers against torch; of a `served_model`,"
-            " the difference between the answers to the same requests; null if the answers change"
-            " from call to call"
+            "per tenant, relative error of the responses, compared with the results of torch; for"
+            " a `served_model`, relative difference between the responses to the same request,"
+            " sent twice; null for models whose responses change from request to request"
         )
     )
     computed_precisions: dict[str, str | None] = Field(
@@ -176,18 +180,18 @@ class Record(BaseModel):
         default={},
         description=(
             "per tenant, number of images in the largest batch that the server accepts or forms:"
-            " `max_batch_size` as configured, but 1 for a network without a batch dimension; for a"
+            " `max_batch_size` as configured, but 1 for a model without a batch dimension; for a"
             " `served_model`, the number that the server states"
         ),
     )
     served_models: dict[str, ServedModelRecord] = Field(
         default={},
         description=(
-            "per tenant with a `served_model`, the model of this name that its server had:"
+            "per tenant with a `served_model`, facts about this model on its server:"
             " `version`, `backend`, `inputs` and `outputs` (with the requested shapes),"
-            " `max_batch_size` (0: a request has no batch), `dynamic_batching`, and"
-            " `config_sha256` of its configuration. a server does not report the content of the"
-            " files of a model"
+            " `max_batch_size` (0: the model has no batch dimension), `dynamic_batching`, and"
+            " `config_sha256` of its configuration; no fact covers the model files, because a"
+            " server does not report their content"
         ),
     )
     outcome: str = Field(
@@ -199,9 +203,9 @@ class Record(BaseModel):
             " blocked (the rates of the cell depend on dedicated peaks that were not found),"
             " client_limited (the client reached its limit before the server), disturbed (other"
             " processes made the windows invalid), unsteady (the speed of the server changed),"
-            " throttled (a CPU quota stopped the server) or failed (the server died or answered"
-            " with errors; for the setting of a grid, or for tenants whose dedicated peaks the"
-            " cell needs, also: the server did not start or answered wrongly)"
+            " throttled (a CPU quota stopped the server) or failed (the server died or responded"
+            " with errors; in the cells of a grid, and in shared cells that use dedicated peaks,"
+            " also: the server did not start or sent wrong responses)"
         )
     )
     reason: str = Field(description="reason for an outcome other than ok")
@@ -238,23 +242,23 @@ class Record(BaseModel):
     throttled: str | None = Field(
         default=None,
         description=(
-            "share of the quota periods in which a CPU quota stopped the server and the client, as"
-            " text; null if the share is at most 1 %"
+            "share of the quota periods in which a CPU quota stopped the server and the client, in"
+            " words; null if the share is at most 1 %"
         ),
     )
     warnings: tuple[str, ...] = Field(
         default=(),
         description=(
             "doubts about the results, one sentence each. Causes of doubts: the throughput of a"
-            " tenant in the median window of a phase exceeds 1.2 x `unbatched_limit_rps`; a"
-            " network is computed in another precision than configured; a CPU quota stops the"
+            " tenant in the median window of a phase exceeds 1.2 x `unbatched_limit_rps`; the"
+            " runtime computes a model in another precision than configured; a CPU quota stops the"
             " server; a tenant has `deterministic: false`"
         ),
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, mean number of input bytes of an example request; with shared memory, the"
+            "per tenant, mean input size of the example requests, bytes; with shared memory, the"
             " client does not send these bytes over the network"
         ),
     )
@@ -276,7 +280,7 @@ class Record(BaseModel):
 
     @property
     def software(self) -> str:
-        """Name of the server software, such as triton."""
+        """Name of the server software, for example "Triton"."""
         return "Triton" if self.server_name in ("triton", None) else self.server_name
 
     def windows(self) -> list[Row]:
@@ -294,14 +298,16 @@ class Line(BaseModel):
 
 
 class RoundRecord(BaseModel):
-    """Throughputs in one round of saturation probes of a shared cell."""
+    """Throughputs in one round of saturation probes of a shared cell: of each tenant alone, and of
+    each tenant while all tenants are under load together."""
 
     alone_rps: tuple[Number, ...]
     together_rps: tuple[Number, ...]
 
 
 class ModelRecord(BaseModel):
-    """Limits of a simulated server; empty or NaN if the service times are unknown."""
+    """Limits of a simulated queue (see `model` in PeakRecord); empty or NaN if the service times
+    are unknown."""
 
     alone_rps: tuple[Number, ...] = ()
     scale: Number = float("nan")
@@ -310,10 +316,7 @@ class ModelRecord(BaseModel):
 
 
 class PeakRecord(Record):
-    """Record of a search for a peak.
-
-    A point of the load line is a load factor, or NaN if the point is unknown.
-    """
+    """Record of a search for a peak. A load factor is NaN if it is unknown."""
 
     kind: ClassVar[str] = "peak"
 
@@ -324,8 +327,8 @@ class PeakRecord(Record):
     weights: tuple[int, ...] = Field(
         default=(),
         description=(
-            "per tenant, the weight in the measured mix, in whole percent for the mix of the"
-            " demand; empty for load lines that are no mix"
+            "per tenant, the weight in the measured mix, in whole percent if the mix is the mix of"
+            " the demand; empty for load lines that are no mix"
         ),
     )
     dedicated_rps: dict[str, Number] = Field(
@@ -359,14 +362,14 @@ class PeakRecord(Record):
     )
     speeds_rps: dict[str, tuple[Number, ...]] = Field(
         description="per tenant, the throughput of the tenant alone in each saturation probe of"
-        " the search, requests/s; null without load, empty without a search"
+        " the search, requests/s; null for a tenant without load, empty if the cell ran no search"
     )
     work_ms: dict[str, tuple[float, ...]] = Field(
         default={},
         description=(
-            "per tenant, the service times in the saturation probes, ms: the times between"
-            " responses in ascending order, in 100 groups of equal size, and the mean of each"
-            " group"
+            "per tenant, the service times in the saturation probes, ms: Perseus sorts the times"
+            " between consecutive responses, divides them into 100 groups of equal size, and"
+            " stores the mean of each group"
         ),
     )
     rounds: tuple[RoundRecord, ...] = Field(
@@ -401,12 +404,12 @@ class PeakRecord(Record):
         return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
     def rates_rps(self, scale: float) -> Floats:
-        """Return the requests/s of each tenant at a point of the load line."""
+        """Return the requests/s of each tenant at a load factor of the load line."""
         return np.array(self.line.base_rps) + scale * np.array(self.line.direction_rps)
 
 
 class ClosedLoad(BaseModel):
-    """A closed loop with a fixed number of requests in flight."""
+    """Results of the client in a closed loop with a fixed number of requests in flight."""
 
     concurrency: int
     rate_rps: float
@@ -449,10 +452,10 @@ class Ceiling(BaseModel):
     server: str = Field(description="name of the server in the configuration")
     client: MeasuredClient = Field(description="the `client` part of the configuration")
     arrivals: MeasuredArrivals = Field(
-        description=("arrival process of the study and of the windows")
+        description=("arrival process of the study, which the ceiling windows use, too")
     )
-    processes: int = Field(description="client processes")
-    started_unix_ns: int = Field(description="time at which the measurement began")
+    processes: int = Field(description="number of client processes")
+    started_unix_ns: int = Field(description="Unix time at which the measurement began, ns")
     host: dict[str, Any] = Field(description="as in record.json")
     shapes: tuple[RequestShape, ...] = Field(
         description=(
@@ -460,8 +463,8 @@ class Ceiling(BaseModel):
             " client at several concurrencies; `open`, the tried rates in descending order, each"
             " with its send lag and whether the window was valid (the first valid rate is the"
             " ceiling); `longest_lag_ms`, the largest allowed p99 of the send lag; `disturbed`,"
-            " the loops and rates that other processes disturbed, so that the ceiling may be too"
-            " low (empty without a disturbance)"
+            " the closed loops and rates that other processes disturbed, so that the ceiling may"
+            " be too low (empty without a disturbance)"
         )
     )
 

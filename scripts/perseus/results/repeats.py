@@ -3,8 +3,8 @@
 Each repeat is one cell that searches a load line. Draws express the uncertainty of the peak: the
 posterior distribution of each repeat, and the variation between repeats. Draw d of one peak is
 joint with draw d of every other peak, so that ratios have the uncertainty of all their peaks. A
-repeat without a limit is called lost. If a repeat is lost, the other repeats are a selection, so
-one end of the interval is open.
+repeat that found no limit is called lost. The remaining repeats are then a biased selection, so the
+interval has one or two open ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
-"""Outcomes of a repeat that found no limit, with the server as the cause."""
+"""Outcomes of a repeat that found no limit because of the server."""
 WORST_FIRST = (
     Outcome.FAILED,
     Outcome.THROTTLED,
@@ -43,10 +43,10 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A positive quantity with draws; the value is NaN and there are no draws if a peak is missing.
+    """A positive quantity with draws. If a peak is missing, the value is NaN, without draws.
 
-    With `open_below`, the interval of the quantity begins at 0. With `open_above`, the interval
-    ends at infinity.
+    If `open_below` is true, the interval of the quantity begins at 0. If `open_above` is true, the
+    interval ends at infinity.
     """
 
     value: float
@@ -80,7 +80,7 @@ class Quantity:
     def over(self, other: Quantity) -> Quantity:
         """Return this quantity divided by the other quantity, draw by draw.
 
-        The result has the open ends of both quantities.
+        An open end of this or of the other quantity opens an end of the result.
         """
         return Quantity(
             self.value / other.value,
@@ -132,10 +132,10 @@ class RepeatedPeak:
 
     @property
     def precision(self) -> str:
-        """Numeric precision of the networks: the precision of the computation if it is known, else
+        """Numeric precision of the models: the precision of the computation if it is known, else
         the configured precision.
 
-        The text joins several precisions, and leaves out unknown precisions.
+        If the precisions of the tenants differ, " + " joins them. Unknown precisions are left out.
         """
         computed = self.records[0].computed_precisions
         found = (computed.get(each.name) or each.precision for each in self.task.tenants)
@@ -183,7 +183,8 @@ class RepeatedPeak:
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
-        """Return the weighted sum of the rates of all tenants at the peak."""
+        """Return the weighted sum of the rates of all tenants at the peak; `weights` has one weight
+        for all tenants or one per tenant."""
         return Quantity(
             float((self.rates_rps * weights).sum()),
             (self.rates_draws_rps * weights).sum(axis=1),
@@ -198,7 +199,7 @@ class RepeatedPeak:
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """Return the limit of a tenant alone on a simulated server, as the mean of the repeats; NaN
+        """Return the limit of a tenant alone in a simulated queue, as the mean of the repeats; NaN
         if unknown."""
         place = self.tenants.index(tenant)
         limits = [
@@ -215,21 +216,19 @@ class RepeatedPeak:
     def weights(self) -> tuple[int, ...]:
         """Weights of a mix, in the order of the tenants.
 
-        The weights are empty for load lines that are no mix, and for the mix of a demand without a
-        dedicated peak.
+        The weights are empty for load lines that are no mix, and for the mix of a demand if a
+        dedicated peak is unknown.
         """
         return self.records[0].weights or self.records[0].run.weights
 
     @property
     def mix(self) -> str:
-        """Text that describes the load line.
-
-        Weights and percentages in the text refer to dedicated peaks.
-        """
+        """Description of the load line, for example "a 2 : 1 b"."""
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
-        """Return the text of the load line with these names for the tenants, in their order."""
+        """Return the description of the load line with these names in place of the names of its
+        tenants."""
         run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
@@ -269,8 +268,7 @@ class RepeatedPeak:
 
     @property
     def first_failing(self) -> tuple[float, float]:
-        """Lowest load factor that failed above the certified load factor of the same repeat, with
-        its total rate."""
+        """Lowest `first_failing_scale` of all repeats, with its total rate."""
         failing = [(record.first_failing_scale, record) for record in self.records]
         found = [(s, float(r.rates_rps(s).sum())) for s, r in failing if not np.isnan(s)]
         return min(found, default=(np.nan, np.nan))
@@ -295,11 +293,10 @@ def combine(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> RepeatedPeak:
-    """Combine the repeats of one load line into a peak. Each load line has a random stream of its
-    own.
+    """Combine the repeats of one load line into a peak. Each load line has its own random stream.
 
-    `deviations` (draws,) are draws of the standard deviation between repeats, if other load lines
-    give evidence of it.
+    `deviations` (draws,) are draws of the standard deviation between repeats. Without them, only
+    the repeats of this load line are evidence of this standard deviation.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
@@ -360,12 +357,12 @@ def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
 
 
 def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.0) -> Quantity:
-    """Return the sharing ratio sum(r_i / C_i) at the limit of a load line.
+    """Return the sharing ratio sum(w_i r_i / C_i) at the limit of a load line.
 
-    Each dedicated peak C_i is corrected for the speed of the host.
-
-    The speed of a host changes from one cell to the next. The saturation probes of a tenant alone
-    measure the speed in both cells. `weights` multiply each tenant's part of the sum.
+    Tenant i has the rate r_i at this limit, the dedicated peak C_i, and the weight w_i in
+    `weights`. The speed of a host changes from one cell to the next, so the function converts each
+    dedicated peak to the speed of the host in the shared cell (`capacities`). The saturation probes
+    of a tenant alone measure the speed in both cells.
     """
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
@@ -382,12 +379,11 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
 
 def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
-    """Return the dedicated peaks of the tenants with load, at the speed of their own servers.
+    """Return the dedicated peaks of the tenants with load, converted to the speed of the host in
+    the cells of this load line.
 
-    The result is the values in requests/s, shape (loaded,), and draws of them, shape (draws,
-    loaded).
-
-    All dedicated peaks must be known.
+    The result is the values in requests/s, shape (loaded tenants,), and draws of these values,
+    shape (draws, loaded tenants). All dedicated peaks must be known.
     """
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
@@ -404,8 +400,9 @@ def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """Return the factor by which the speed of the host in this cell changes each dedicated peak.
 
-    The factor follows from the limits of the same simulated queue with the service times of both
-    cells. If one of the limits is unknown, the factor follows from the speeds.
+    The factor is the quotient of two simulated limits of the tenant alone: with the service times
+    of this cell, and with those of the dedicated cell. If a limit is unknown, the factor follows
+    from the speeds in both cells.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

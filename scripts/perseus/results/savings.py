@@ -16,9 +16,10 @@ from perseus.results.repeats import Quantity
 class Saving:
     """Saving of one shared load line relative to dedicated servers of the same hardware and price.
 
-    `fractional` is the saving 1 - 1 / sum(r_i / C_i) with its interval. `probability` is the
-    probability that the saving is above 0, or NaN if an end of the interval is open. `simultaneous`
-    is the interval that holds for all `compared` load lines of the scenario at once.
+    `fractional` is the saving 1 - 1 / sum(r_i / C_i) with its interval: tenant i has the rate r_i
+    on the shared server and the dedicated peak C_i. `probability` is the probability that the
+    saving is above 0, or NaN if an end of the interval is open. `simultaneous` is the interval that
+    holds for all `compared` load lines of the scenario at once.
     """
 
     fractional: Interval

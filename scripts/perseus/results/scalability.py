@@ -20,27 +20,28 @@ from scipy import special
 from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
 FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
-"""Least number of concurrencies for a fit of the queueing network, which has two parameters, and
+"""Least number of measured concurrencies for a fit of the queueing network (two parameters), and
 for a choice between both laws."""
 
 BEYOND = 8.0
-"""Largest knee that the fit tries, as a multiple of the highest concurrency."""
+"""Largest knee that the fit tries, as a multiple of the highest measured concurrency."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
-"""Number of values that each pass of the fit tries for a parameter, and number of passes. Each pass
-tries values closer to the best value."""
+"""Numbers of values that each pass of the fit tries for the knee and for kappa, and number of
+passes. Each pass tries values closer to the best values."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
     """Return the throughput by a closed queueing network, relative to the throughput of one
     request.
 
-    The result has shape (points, levels).
+    The result has shape (values of the knee, concurrencies in `in_flight`).
 
-    The law is a closed network with one queueing station, whose demand is D, and a delay for the
-    rest of R (the machine-repairman model): X(N) = (1 - B(N, R/D - 1)) / D, with Erlang's loss
-    formula B. Exact mean-value analysis gives the same throughput (Lazowska et al., Quantitative
-    System Performance, 1984, chapter 6). The law has no `kappa`.
+    The law is a closed queueing network with one queueing station, whose service time is D, and a
+    delay of R - D (the machine-repairman model). Its throughput at concurrency N is X(N) =
+    (1 - B(N, R/D - 1)) / D, with Erlang's loss formula B. Exact mean-value analysis has the same
+    result (Lazowska et al., Quantitative System Performance, 1984, chapter 6). The law does not use
+    `kappa`.
     """
     load, lost, found = knee - 1, np.ones_like(knee), []
     for n in range(1, max(in_flight) + 1):
@@ -54,9 +55,9 @@ def universal(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
     """Return the throughput by the Universal Scalability Law, relative to the throughput of one
     request (Gunther, Guerrilla Capacity Planning, 2007).
 
-    X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)). The contention sigma is 1 / knee, where
-    the linear bound meets Amdahl's asymptote. With a coherency kappa above 0, the throughput falls
-    at high concurrency.
+    The throughput X at concurrency N is X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)).
+    The contention sigma is 1 / knee: at the knee, the straight line meets Amdahl's asymptote. With
+    a coherency kappa above 0, the throughput falls at high concurrency.
     """
     n, sigma = np.asarray(in_flight, float), 1 / knee[:, None]
     return np.asarray(n / (1 + sigma * (n - 1) + kappa[:, None] * n * (n - 1)))
@@ -69,8 +70,8 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law that is fitted to `levels` concurrencies, with 95 % intervals. An infinite end means
-    that the data do not bound the parameter.
+    """A law that is fitted to `levels` concurrencies, with 95 % intervals. An infinite end of an
+    interval means that the data do not bound the parameter.
 
     `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the saturation
     throughput, 1/D, which the server never reaches if `kappa` is above 0. `highest` is the
@@ -93,8 +94,8 @@ class Fit:
 
     @property
     def knee_rps(self) -> float:
-        """Fitted throughput at the knee, rounded to a whole number of requests in flight; NaN if
-        the knee is infinite."""
+        """Fitted throughput at the knee, which is rounded to a whole number of requests in flight;
+        NaN if the knee is infinite."""
         if np.isinf(self.knee.value):
             return np.nan
         knee, kappa = self.knee.value, self.kappa.value
@@ -104,21 +105,19 @@ class Fit:
 def throughput_rps(
     law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
 ) -> Floats:
-    """Return the throughput of a law at these concurrencies, shape (levels,).
-
-    The concurrencies are in ascending order.
-    """
+    """Return the throughput of a law at these concurrencies, which are in ascending order."""
     (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
     return np.asarray(single_rps * relative)
 
 
 def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
-    """Return the law that fits the measured levels best; None if there are too few levels.
+    """Return the law that fits the measured throughputs best; None if there are too few
+    concurrencies.
 
-    The levels are in ascending order. The choice uses Akaike's criterion, corrected for few values,
-    with the variance as one of the parameters (Burnham and Anderson, Model Selection, 2nd ed.,
-    section 2.4). For the universal law, the criterion needs at least six levels; with fewer levels,
-    the function fits the queueing network.
+    The concurrencies are in ascending order. The choice uses Akaike's criterion, corrected for few
+    values, with the variance as one of the parameters (Burnham and Anderson, Model Selection, 2nd
+    ed., section 2.4). For the universal law, the criterion needs at least six concurrencies; with
+    fewer concurrencies, the function fits the queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -141,8 +140,8 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
 
     Each pass refines the grid around the best points.
 
-    The throughput of one request is a free parameter. The intervals are profile intervals; an
-    interval that reaches the end of the grid is open.
+    The throughput of one request is a free parameter. The intervals are profile intervals. If the
+    interval of the knee reaches the end of the grid, it has no upper bound.
     """
     highest = max(in_flight)
     knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
@@ -222,7 +221,7 @@ def _region(
 def _around(axis: Floats, inside: Floats) -> Floats:
     """Return new values of a parameter in a narrower range around the values inside the region.
 
-    The number of values stays the same. If 0 was a value, it remains one.
+    The number of values stays the same. If 0 is one of the values, it stays, too.
     """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):

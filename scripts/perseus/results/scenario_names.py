@@ -1,5 +1,5 @@
-"""Add the scenario name to the texts of load lines, if several load lines on one server have the
-same text."""
+"""Add the scenario name to the descriptions of load lines (column `mix`) if load lines in several
+scenarios of one server have the same description."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import pandas as pd
 
 
 def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the tables by name, with the scenario name appended to each ambiguous `mix`."""
+    """Return the tables by name, with the scenario name appended to each ambiguous value of
+    `mix`."""
     same = in_several_scenarios(tables["peaks"]) if "peaks" in tables else set()
     return {name: with_scenarios(frame, same) for name, frame in tables.items()}
 
 
 def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
-    """Return the texts of load lines that occur in several scenarios of a server."""
+    """Return the descriptions of load lines that occur in several scenarios of a server."""
     each = lines.drop_duplicates(["server", "scenario", "mix"])
     return frozenset(each[each.duplicated(["server", "mix"])]["mix"])
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
-    """Return the table with the scenario name appended to these mixes, if the rows of the table are
-    load lines."""
+    """Return the table with the scenario name appended to these values of `mix`, if the rows of the
+    table are load lines."""
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
-    if "grid" in frame:  # the rows are settings for one question
+    if "grid" in frame:  # the rows are the settings of a grid
         return frame
     named = [
         with_scenario(mix, server, scenario) if mix in mixes else mix
@@ -37,7 +38,7 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
 
 
 def with_scenario(text: str, server: str, scenario: str) -> str:
-    """Return the text of a load line with its scenario name, unless the text already ends with the
-    name."""
+    """Return the description of a load line with its scenario name appended, unless it already ends
+    with this name."""
     name = f" ({scenario.removeprefix(f'{server}.')})"
     return text if text.endswith(name) else text + name

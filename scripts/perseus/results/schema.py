@@ -1,7 +1,7 @@
 """Define a table: its columns, the allowed values, and the rules that hold in each row.
 
-The definition is the only one of its table. The Parquet and CSV files, the section in
-docs/reference/data.md and the check of the written file (`results.check`) follow from it.
+The Parquet and CSV files of a table, its section in docs/reference/data.md and the check of the
+written file (`results.check`) follow from this definition.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _MOST: Final = {"share": 1.0, "%": 100.0}
 class Column:
     """Definition of one column of a table.
 
-    A number lies between `least` and `most`. A text is one of `choices`, or any text without
-    `choices`. A value may be missing only with `null`.
+    A number lies between `least` and `most`. A text is one of `choices`, or any text if `choices`
+    is empty. A value may be missing (null) only if `null` is true.
     """
 
     name: str
@@ -93,7 +93,8 @@ def column(
 class Relation:
     """A rule that holds in each row of a table.
 
-    The rule applies to rows in which no column of `columns` is null, or to all rows with `null`.
+    The rule applies to rows in which no column of `columns` is null or, if `null` is true, to all
+    rows.
 
     `what` is a formula or a sentence. `test` gets the columns in the order of `columns`, with
     numbers as floats.
@@ -112,8 +113,8 @@ def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relatio
 
 
 def ascending(*names: str) -> Relation:
-    """Define the rule that the values of columns ascend, such as the ends of an interval around a
-    value."""
+    """Define the rule that the values of these columns ascend, for example the lower end of an
+    interval, the value and the upper end."""
 
     def test(*values: Any) -> Any:
         return np.all([(a <= b) | close(a, b) for a, b in pairwise(values)], axis=0)

@@ -96,8 +96,8 @@ class SlowdownComparison:
     def of_p95s(self) -> Interval:
         """Ratio of the p95 latencies, shared / alone.
 
-        If a p95 has no upper bound because of too few requests, the upper end is placed as far from
-        the value as the lower end.
+        If a p95 has no upper bound because of too few requests, the function chooses an upper end
+        (`closed`).
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
@@ -117,15 +117,15 @@ class SlowdownComparison:
         telling = steps if self.is_aa else (self.shared_step,)
         is_too_much = all(step in short for step in telling)
         ended = "; ".join(
-            f"{step.description}: answered {step.seen[tenant].completed_ratio:.1%} of {tenant}'s"
-            " requests"
+            f"{step.description}: the server answered {step.seen[tenant].completed_ratio:.1%} of"
+            f" {tenant}'s requests"
             for step in short
         )
         return (Outcome.INFEASIBLE if is_too_much else Outcome.UNCERTIFIED), ended
 
 
 def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
-    """Yield a comparison for each two consecutive steps with a common tenant."""
+    """Yield a comparison for each tenant that occurs in two consecutive windows."""
     for first, second in pairwise(steps):
         for tenant in first.tenants:
             if tenant in second.tenants:
@@ -151,7 +151,8 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 def closed(found: Interval) -> Interval:
     """Return the interval with a finite upper end.
 
-    An infinite upper end moves to the same distance as the lower end, on a logarithmic scale.
+    On a logarithmic scale, the function moves an infinite upper end to the same distance from the
+    value as the lower end.
     """
     if np.isfinite(found.high) or not found.low > 0:
         return found
@@ -163,9 +164,9 @@ def of_rounds(
 ) -> dict[Pair, Quantity]:
     """Return the geometric mean of each ratio over its rounds; each ratio has at least one round.
 
-    Ratios vary between rounds by more than the errors of their windows. The additional standard
-    deviation is the same for all ratios, as between repeats. If an end of a ratio is open in one
-    round, the same end of the mean is open.
+    Ratios vary between rounds by more than the errors of their windows. The function assumes that
+    the additional standard deviation is the same for all ratios. If a ratio has an open end in a
+    round, both ends of the mean are open.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]

@@ -58,7 +58,7 @@ class StudyResults:
     ) -> Self:
         """Read folders of raw results, files of client ceilings, and the records of exports.
 
-        The folder of a record of an export has the name of the model.
+        The record of an export is in a folder with the name of the model.
         """
         return cls(
             task,
@@ -68,10 +68,8 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Return the records of one kind of experiment with the keys of this kind.
-
-        Records of derived kinds are included.
-        """
+        """Return the records of one kind of experiment, and of kinds that are derived from it, with
+        the keys of this kind."""
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)

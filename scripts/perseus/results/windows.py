@@ -15,10 +15,10 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """Return the last certification window and the windows of each tenant alone, by the folder of
-    the cell.
+    """Return, for the folder of each cell, the last certification window that passed, and the
+    windows of each tenant alone.
 
-    The windows are in the order of the file. There are none if the search certified no rate.
+    The windows are in the order of the file. The list is empty if the search certified no rate.
     """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:
@@ -34,8 +34,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 
 
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """Return the tenant, the requests and the start time of each saturation probe, by the folder of
-    the cell.
+    """Return, for the folder of each cell, the tenant, the number of requests and the start time of
+    each saturation probe.
 
     The probes are in the order of the file.
     """
@@ -54,7 +54,8 @@ def _read(
     wanted: Callable[[pa.Table, PeakRecord], pa.ChunkedArray],
     columns: Sequence[str],
 ) -> list[Row]:
-    """Read the matching rows of the attempt that counts; a column that the file lacks is None.
+    """Read the rows of the attempt that counts and that `wanted` selects; a column that the file
+    lacks is None.
 
     For a small file, `pyarrow.dataset` and `read_table` need 1.5 times as much time.
     """

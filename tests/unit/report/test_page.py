@@ -177,10 +177,10 @@ def test_what_preprocessing_costs_is_told_of_the_tenants_that_are_sent_pictures(
 def test_a_ceiling_that_is_too_low_is_refused_and_why():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = frames_of(made)
-    frames["ceilings"]["problem"] = "resnet18 took 449 % of it in valid windows"
+    frames["ceilings"]["problem"] = "the client sent 449 % of this ceiling in valid windows"
     frames["peaks"]["client_load"] = np.nan
     page = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
-    assert "The ceiling of the client is unreliable" in page and "took 449 % of it" in page
+    assert "The ceiling of the client is unreliable" in page and "449 % of this ceiling" in page
     assert without_scripts(page).count("449") == 1
     assert "run `make again` to measure the ceiling again" in " ".join(page.split())
     assert "is unreliable" not in rendered(made)

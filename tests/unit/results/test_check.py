@@ -111,7 +111,7 @@ PLANTED = {
     ),
     "shares of a demand that do not add up": (
         ("break_even", {}, {"proportion": f"{MODELS[0]} 50%, {MODELS[1]} 60%"}),
-        "broken rule: the shares of the proportion add up to 100 %",
+        "broken rule: the percentages of the proportion add up to 100 %",
     ),
     "shares of a mix that do not add up": (
         ("background", {}, {"background_share": lambda row: 1.01 * row["background_share"]}),
@@ -169,7 +169,7 @@ PLANTED = {
     ),
     "a fleet and a reason why there is none": (
         ("fleets", {}, {"reason": "there is none"}),
-        "broken rule: there is a fleet, or a reason why there is none (",
+        "broken rule: a row has either a fleet or a reason why no fleet exists (",
     ),
     "a fleet that carries too little": (
         ("fleet_models", {}, {"capacity_rps": 100.0}),
@@ -193,7 +193,7 @@ PLANTED = {
     ),
     "a replay that its seconds do not make": (
         ("attainment", {"bin_s": 60}, {"within": 0, "attained": 0.0}),
-        "replay: attained equals the share over all bins in attainment",
+        "replay: attained equals the share of requests within the SLA over all bins in attainment",
     ),
 }
 OF_GRIDS = {

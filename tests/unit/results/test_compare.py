@@ -765,5 +765,5 @@ def test_a_comparison_that_contradicts_itself_is_told(compared, changed, message
 def test_the_wrong_way_round_is_told(compared):
     table = compared("base", "faster")
     table["verdict"] = table["verdict"].replace("better", "worse")
-    with pytest.raises(ContradictionError, match="better agrees with the direction of the ratio"):
+    with pytest.raises(ContradictionError, match="better means a ratio above 1 if higher is"):
         checked(table)

@@ -25,7 +25,7 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
     ]
     messages = list(final_message(records, []))
     assert messages[:4] == [
-        "1 of 3 cells have no answer:",
+        "1 of 3 cells have no result:",
         "  warming: unsteady: why warming",
         "1 of 3 cells have a doubtful estimate:",
         "  wandered: unsteady: why wandered",

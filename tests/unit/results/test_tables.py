@@ -144,7 +144,8 @@ def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
     """As when something else used the host while it was found."""
     tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}  # above one of both
     peaks, (ceiling,) = ceilings_of(tmp_path, open=[tried])
-    assert "% of it in valid windows, so this ceiling is too low" in ceiling["problem"]
+    assert "% of this ceiling in valid windows of " in ceiling["problem"]
+    assert ceiling["problem"].endswith(", so the ceiling is too low")
     assert len(peaks) == 3 and all(peak["client_load"] is None for peak in peaks)
 
 
@@ -802,7 +803,7 @@ def test_a_pair_that_the_server_does_not_keep_up_with_has_no_slowdown(tmp_path):
     found = slowdowns(tmp_path, change)
     row = found[SLOW, QUICK]
     assert (row["verdict"], row["slowdown"]) == ("infeasible", None)
-    assert row["reason"].endswith(f"answered 80.0% of {SLOW}'s requests")
+    assert row["reason"].endswith(f"the server answered 80.0% of {SLOW}'s requests")
     assert found[QUICK, SLOW]["verdict"] == "ok"
 
 
@@ -827,7 +828,7 @@ def test_a_tenant_that_is_never_answered_alone_is_too_much_alone_and_not_with_an
     found = slowdowns(tmp_path, change)
     alone, shared = found[SLOW, SLOW], found[SLOW, QUICK]
     assert (alone["verdict"], shared["verdict"]) == ("infeasible", "uncertified")
-    assert shared["reason"] == f"{SLOW} alone: answered 50.0% of {SLOW}'s requests"
+    assert shared["reason"] == f"{SLOW} alone: the server answered 50.0% of {SLOW}'s requests"
     assert found[QUICK, SLOW]["verdict"] == "ok"
 
 

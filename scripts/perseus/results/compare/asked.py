@@ -17,7 +17,7 @@ USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
-    """Return the requested comparison, given the values of KEYS. Raises CompareError with all
+    """Return the requested comparison; `asked` has the values of KEYS. Raises CompareError with all
     problems."""
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}

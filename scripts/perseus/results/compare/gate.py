@@ -25,7 +25,7 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
         raise WorseError(f"no value could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE]
-    others = worse[worse["metric"] != COST]  # without new prices, costs only repeat peaks
+    others = worse[worse["metric"] != COST]  # at equal prices, a cost only repeats a peak
     rows = [*table[table["lost"] != ""].to_dict("records")]
     rows += (worse if others.empty else others).to_dict("records")
     if rows:

@@ -28,9 +28,9 @@ class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
     `deviations` has, for each server, draws of the standard deviation between repeats of the
-    logarithm of a result, shape (draws,). `known_from` names the evidence for them. `floors` has
-    the noise floor of single cells for each server, from an experiment `aa`: the higher noise floor
-    of the two studies.
+    logarithm of a result, shape (draws,). `known_from` names the evidence for these deviations.
+    `floors` has, for each server, the noise floor of single cells from an experiment `aa`; if both
+    studies have this experiment, the higher noise floor counts.
     """
 
     deviations: dict[str, Floats]
@@ -39,8 +39,8 @@ class HostNoise:
     draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
-        """Return the noise floor for the means of several repeats; NaN if no study measured the
-        noise.
+        """Return the noise floor for the means of several repeats; NaN if no study measured a noise
+        floor of this server.
 
         `repeats` has the number of repeats in each study.
         """
@@ -51,10 +51,9 @@ class HostNoise:
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
     """Estimate the noise from repeats, or else from the restarted servers of an experiment `aa`.
 
-    Repeats come first, since the restarts of `aa` lie closer together in time.
-
-    If a study has neither repeats nor an experiment `aa`, the function draws the noise from a prior
-    that describes real hosts.
+    Repeats are better evidence, since the restarts of `aa` lie closer together in time. If neither
+    study has repeats or an experiment `aa`, the function draws the noise from a prior that
+    describes real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -77,7 +76,8 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
-    """Return all load lines with at least two measured repeats, each with its server.
+    """Yield the server and the results of the repeats of each load line with at least two measured
+    repeats.
 
     A predicted repeat does not count as measured.
     """
@@ -90,8 +90,8 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
 
 
 def _restarted(aa: pd.DataFrame) -> Iterator[tuple[str, Group]]:
-    """Yield the throughputs of all restarted servers in each complete cell of an experiment `aa`,
-    with the server type."""
+    """Yield the server and the throughputs after each restart, for each complete cell of an
+    experiment `aa`."""
     known = aa.dropna(subset=["noise_floor", "answered_rps", "low_rps", "high_rps"])
     for (server, _), rows in known.groupby(["server", "cell"], sort=False):
         half = (rows["high_rps"] - rows["low_rps"]) / 2

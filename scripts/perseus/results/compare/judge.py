@@ -44,16 +44,15 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
 
 
 def simultaneous_reach(logs: Iterable[Floats]) -> float:
-    """Return how many standard deviations each interval must extend so that all hold
-    simultaneously.
+    """Return how many standard deviations each interval must extend on both sides so that all
+    intervals hold simultaneously; NaN without rows.
 
-    The result is NaN without rows.
-
-    `logs` are joint draws of each row, shape (draws,). The result is the 95 % quantile, over the
-    draws, of the largest standardised deviation of any row: the single-step max-t method (Westfall
-    and Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall,
-    Biometrical Journal 50, 2008, section 3). Correlated rows, such as a peak and its cost, count
-    about once. For independent rows, the method equals Bonferroni's correction.
+    `logs` has, for each compared pair (row), joint draws of the logarithm of its ratio, shape
+    (draws,). The result is the 95 % quantile, over the draws, of the largest standardised deviation
+    of any row: the single-step max-t method (Westfall and Young, Resampling-Based Multiple Testing,
+    1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008, section 3).
+    Correlated rows, such as a peak and its cost, count about once. For independent rows, the method
+    equals Bonferroni's correction.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB
@@ -63,8 +62,8 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
 
 
 def _standardised(logs: Floats) -> Floats:
-    """Return each row minus its mean, divided by its standard deviation; 0 if the row does not
-    vary."""
+    """Return the draws of a row minus their mean, divided by their standard deviation; 0 if the
+    draws do not vary."""
     spread = logs.std()
     return (logs - logs.mean()) / spread if spread > 0 else np.zeros_like(logs)
 

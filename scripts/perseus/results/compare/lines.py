@@ -77,7 +77,8 @@ class ComparedLine:
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
         """Return draws of the sharing ratio.
 
-        The dedicated peaks count as one cell, since their errors may be correlated.
+        If the study has no records, the draws follow from the interval in the table. All dedicated
+        peaks together then count as one cell, since their errors may be correlated.
         """
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
@@ -87,9 +88,10 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """Return a quantity of the table as draws, given the number of cells behind it.
+        """Return draws of a quantity in the table, given the number of cells from which it comes.
 
-        The interval of a single repeat excludes the variation between repeats.
+        The interval of a single repeat excludes the variation between repeats, so the function adds
+        this variation.
         """
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
@@ -104,10 +106,9 @@ def of_interval(
 ) -> Quantity:
     """Return draws of a quantity of which only the 95 % interval is known.
 
-    On a logarithmic scale, the draws are normally distributed on each side of the value.
-
-    The function adds `more`, shape (draws,), to the logarithm. An open end is placed as far from
-    the value as the other end.
+    On a logarithmic scale, the draws are normally distributed on each side of the value, and the
+    function adds `more`, shape (draws,). If one end is open, the draws on its side scatter as much
+    as on the other side.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -198,5 +199,6 @@ def _input(tenant: Mapping[Any, Any]) -> str:
 
 
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
-    """Return the input sizes of a model; a study of a version before 1.1 states an image size."""
+    """Return the input sizes of a model; a study by a version before 1.1 has only an image
+    size."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]

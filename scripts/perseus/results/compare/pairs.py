@@ -27,9 +27,9 @@ UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "US
 HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
 
 RATES_ALIKE: Final = 0.05
-"""Largest relative difference between the rates at which a comparison compares latencies. A p95
-rises several times as fast as the rate. With a larger difference of the rates, the rates and not
-the servers would explain the difference of the latencies."""
+"""Largest relative difference between two rates at which a comparison compares latencies. A p95
+rises several times as fast as the rate. If the rates differed more, the rates and not the servers
+would explain the difference between the latencies."""
 
 OTHER_RATES: Final = "at other rates"
 
@@ -38,7 +38,8 @@ OTHER_RATES: Final = "at other rates"
 class ComparedPair:
     """One quantity in both studies, with joint draws of its values.
 
-    `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN if unknown).
+    `floor` is the noise floor: the relative difference that chance exceeds in 5 % of pairs; NaN if
+    unknown.
     `why_not` is the reason why the pair is not comparable, and is empty for a comparable pair.
     `lost` says why the new server has no limit although the base has one.
     """
@@ -106,12 +107,12 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """Return the peaks of both studies, converted into the proportion of the mix in the base.
+    """Return the peaks of both studies as total rates in the proportion of the mix in the base.
 
-    The conversion is necessary, since the directions of the two mixes differ.
-
-    A request of tenant i counts as 1 / its dedicated peak in the base, so that errors of the
-    dedicated peaks do not change the total. The sum is scaled to the rate of the base.
+    The conversion is necessary, since the dedicated peaks determine the proportion of a mix, and
+    differ between the studies. A request of tenant i counts as 1 / its dedicated peak in the base,
+    so that errors of the dedicated peaks do not change the total. Both totals are scaled so that
+    the total of the base is its rate in requests/s.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -133,7 +134,8 @@ def _peak(
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
     """Return a text that names the studies in which the peak was predicted and not measured.
 
-    A comparison leaves out predictions, since they follow from other load lines that it compares.
+    A comparison leaves out predicted peaks, since they follow from other load lines, which the
+    comparison already contains.
     """
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
@@ -176,16 +178,16 @@ def _ratio(
         return
     of_base, of_new = (line.sharing_ratio(rng, noise) for line in (base, new))
     known = of_base.is_known and of_new.is_known
-    why_not = "" if known else "no dedicated peaks in both studies"
+    why_not = "" if known else "dedicated peaks are missing in base or new"
     yield ComparedPair(RATIO, base, of_base, of_new, made.repeats, made.floor, why_not=why_not)
 
 
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return draws of the variation of a p95 between repeats, by server.
+    """Return draws of the standard deviation of the logarithm of a p95 between repeats, by server.
 
-    A p95 varies more between repeats than a peak.
+    A p95 varies more between repeats than a peak, so `HostNoise.deviations` are too small for it.
     """
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
@@ -195,7 +197,8 @@ def _p95_deviations(
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
-    """Return the logarithms of a tenant's p95 in each certified window, and their variances."""
+    """Return the logarithms of a tenant's p95 at the certified rate of each repeat, and their
+    variances."""
     known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)

@@ -76,9 +76,9 @@ class CompareError(ValueError):
 class Source:
     """The results of one study, as a comparison needs them.
 
-    `records` has the records of the searches behind the tables. If the records are missing or of
-    another version of Perseus, `records` is empty and `without_records` is the reason. `checks` has
-    the check of each exported model.
+    `records` has the records of the searches from which the tables were made. If records are
+    missing or of another version of Perseus, `records` is empty and `without_records` is the
+    reason. `checks` has the content of the file check.json of each exported model.
     """
 
     where: str
@@ -120,7 +120,7 @@ def _of_folder(path: Path) -> Files:
 
 
 def _of_archive(path: Path) -> Files:
-    """Read the only study of an archive, in whichever folder of the archive it lies."""
+    """Read the only study of an archive. The study may lie in any folder of the archive."""
     try:
         read = archive.read(path, READ)
     except archive.ArchiveError as error:
@@ -194,7 +194,7 @@ def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
 def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
     """Yield the files of the tables, of the measured cells, and of the exported models.
 
-    Files of cells and models that the study no longer has are left out.
+    The function leaves out files of cells and models that the table `tenants` does not contain.
     """
     of = {"raw": set(tenants["cell"]), "models": set(tenants["model"])}
     for name, content in files.items():

@@ -47,13 +47,14 @@ SCHEMA = Schema(
         column("preset", TEXT, "",
             "preset: how much evidence the study collects; empty in the rows of the metric"
             " overall"),
-        column("mix", TEXT, "", "text of the load line"),
+        column("mix", TEXT, "", "description of the load line"),
         column("tenant", TEXT, "", "tenant of a p95; empty in the rows of other metrics"),
         column("pricing", TEXT, "", "pricing of a cost; empty in the rows of other metrics"),
         column("unit", TEXT, "",
             "unit of the values in the base and in the"
             " new results", choices=dict.fromkeys(UNITS.values())),
-        column("better_is", TEXT, "", "which way", choices=("higher", "lower")),
+        column("better_is", TEXT, "", "whether a higher or a lower value is better",
+            choices=("higher", "lower")),
         column("base", REAL, "", "value in the base", least=0),
         column("base_low", REAL, "",
             "lower end of the 95 % interval of the column `base`, from the noise of both studies",
@@ -67,10 +68,11 @@ SCHEMA = Schema(
         column("new_high", REAL, "", "upper end of the 95 % interval of the column `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),
         column("ci_low", REAL, "",
-            "lower end of the 95 % interval of the column `ratio`, for this row alone",
+            "lower end of the 95 % interval of the column `ratio` that holds for this row only",
                least=0),
         column("ci_high", REAL, "",
-            "upper end of the 95 % interval of the column `ratio`, for this row alone", least=0),
+            "upper end of the 95 % interval of the column `ratio` that holds for this row only",
+               least=0),
         column("simultaneous_low", REAL, "",
             "lower end of the 95 % interval of the column `ratio` that holds for all rows at once"
             " (docs/explanation/comparison.md)", least=0),
@@ -78,16 +80,20 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of the column `ratio` that holds for all"
             " rows at once", least=0),
         column("noise_floor", REAL, "share",
-            "noise floor: the relative difference that chance exceeds in 5 % of pairs with the"
-            " same numbers of repeats, by the experiment aa; null if neither study has an"
-            " experiment aa", most=inf),
-        column("base_repeats", WHOLE, "", "number of repeats behind the value of the base"),
-        column("new_repeats", WHOLE, "", "number of repeats behind the new value"),
+            "noise floor: the relative difference that chance exceeds in 5 % of comparisons of a"
+            " configuration with itself, with the same numbers of repeats; measured by the"
+            " experiment aa, null if neither study has this experiment", most=inf),
+        column("base_repeats", WHOLE, "",
+            "number of repeats over which `base` is the mean; in rows of the metric overall, the"
+            " lowest number of all load lines"),
+        column("new_repeats", WHOLE, "",
+            "number of repeats over which `new` is the mean; in rows of the metric overall, the"
+            " lowest number of all load lines"),
         column("compared", WHOLE, "",
             "number of rows for which the simultaneous intervals hold together"),
         column("verdict", TEXT, "",
-            "verdict: better, worse or no difference (the data show no"
-            " difference)", choices=VERDICTS),
+            "verdict on the new value: worse, better, no difference (the data show no difference)"
+            " or not comparable", choices=VERDICTS),
         column("reason", TEXT, "",
             "reason why the two values are not comparable; empty if they are comparable"),
         column("lost", TEXT, "",
@@ -106,7 +112,8 @@ SCHEMA = Schema(
             ),
         ),
         holds(
-            "the verdict better agrees with the direction of the ratio",
+            "the verdict better means a ratio above 1 if higher is better, else below 1; the"
+            " verdict worse means the opposite",
             lambda verdict, better_is, ratio: (
                 ~verdict.isin([BETTER, WORSE])
                 | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))
@@ -123,7 +130,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of two results: the noise of their hosts, and the pairs with their verdicts."""
+    """Comparison of two studies: the noise of their hosts, and the pairs with their verdicts."""
 
     base: Source
     new: Source

@@ -16,8 +16,10 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the highest demand or of the price of `server` by `factor`, with the plans before
-    and after the change."""
+    """A change by `factor` of the price of `server`, or of the highest demand if `server` is None.
+
+    `before` and `plan` are the plans before and after the change.
+    """
 
     server: str | None
     factor: float
@@ -26,12 +28,12 @@ class Change:
 
     @property
     def keeps_servers(self) -> bool:
-        """True if the change leaves the servers and their load lines the same."""
+        """True if both plans have the same servers with the same load lines."""
         return _fleet(self.plan) == _fleet(self.before)
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Return the effects of all changes on the shared plan and on the dedicated plan.
+    """Yield the effects of all changes on the shared plan and on the dedicated plan.
 
     The function varies prices only if there are several servers. With one type of server, a new
     price changes the cost and never the plan.

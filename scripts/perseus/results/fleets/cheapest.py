@@ -66,7 +66,7 @@ class Solution:
     """A fleet that the solver found: the number of servers of each kind, shape (K,), and their
     cost.
 
-    A fleet that is cheaper by at most the gap may exist. The status is "optimal" or the time limit.
+    A fleet that is cheaper by at most the share `gap` may exist. `status` is one of STATUSES.
     """
 
     counts: NDArray[np.int64]
@@ -145,8 +145,8 @@ def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
-    """Return whether a solution of the solver violates the constraints (a bug: scipy issue
-    24141)."""
+    """Return whether a solution of the solver violates the constraints. Because of a bug, the
+    solver may return such solutions (scipy issue 24141)."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 
@@ -155,8 +155,8 @@ def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
     (rows,)."""
     asked = wanted.demand_rps > 0
     demand = wanted.demand_rps[asked]
-    # The rows are relative to the demand, so that the solver treats models of 1 and of 10,000
-    # requests/s alike.
+    # The rows are relative to the demand, so that the solver is equally accurate for demands of 1
+    # and of 10,000 requests/s.
     carried = (1 - wanted.headroom) * offers.rates_rps[asked] / demand[:, None]
     rows = [carried, offers.hosts[asked].astype(float)]
     least = [np.full(len(demand), 1 - TOLERANCE), np.full(len(demand), float(wanted.min_servers))]

@@ -28,8 +28,8 @@ FLEET = [
         "strategy",
         TEXT,
         "",
-        "strategy, which is the permitted servers: dedicated, sharing allowed, or one type of"
-        " server (shared or not)",
+        "strategy, which determines the permitted servers: dedicated, sharing allowed, or one type"
+        " of server (shared or not)",
     ),
 ]
 """The first columns of every table of fleets."""
@@ -39,8 +39,7 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "gap of the solver, as a share of the price: a fleet that is cheaper by this share may"
-        " exist",
+        "gap of the solver: a fleet may exist that is cheaper by at most this share of the price",
     ),
     column(
         "status",
@@ -51,28 +50,28 @@ SOLVED = [
         choices=("", *STATUSES),
     ),
 ]
-"""Columns that show how certain it is that a fleet is the cheapest."""
+"""Columns that show whether a cheaper fleet may exist."""
 
 FLEET_OR_REASON = holds(
-    "there is a fleet, or a reason why there is none",
+    "a row has either a fleet or a reason why no fleet exists",
     lambda servers, reason: np.isnan(servers) == (reason != ""),
     null=True,
 )
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Return whether the rounded shares of a text add up to 100 %."""
+    """Return whether the rounded percentages of each text add up to 100 %."""
     shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
     return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
 
 
 def _last(shares: Sequence[str]) -> float:
-    """Return the value of one unit in the last digit."""
+    """Return the value of one unit in the last decimal of these percentages."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 
 
-PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)
+PROPORTION = holds("the percentages of the proportion add up to 100 %", _adds_up)
 
 
 def fleet(study: str, plan: Plan) -> Row:

@@ -16,11 +16,12 @@ from perseus.results.fleets.servers_needed import MAX_WAYS, ways
 def needed_together(
     rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
 ) -> NDArray[np.float64]:
-    """Return the least number of servers for each pair of demands, shape (second, first).
+    """Return the least number of servers for each pair of demands, shape (demands for the second
+    model, demands for the first model).
 
-    The number is NaN if it exceeds `most`, or if there are too many combinations to try.
-
-    Each server runs at the rates of one column of `rates_rps`, shape (2, columns).
+    The number is NaN if it exceeds `most`, or if there are too many combinations to try. Each
+    server runs at one operating point: the rates in one column of `rates_rps`, shape (2 models,
+    columns).
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)
     for servers, (of_first, of_second) in _reached(rates_rps, most):
@@ -36,7 +37,8 @@ def needed_together(
 def needed_apart(
     alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
 ) -> NDArray[np.float64]:
-    """Return the least number of dedicated servers for each pair of demands."""
+    """Return the least number of dedicated servers for each pair of demands, shape (demands for the
+    second model, demands for the first model)."""
     first, second = (
         np.ceil(rps / alone - TOLERANCE)
         for rps, alone in zip((first_rps, second_rps), alone_rps, strict=True)
@@ -45,9 +47,11 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """Return the numbers of servers, and their capacities for both models, shape (2, ways).
+    """Yield each number of servers, and the capacities of this many servers for both models, shape
+    (2, ways).
 
-    The ways to divide the servers are in ascending order of the capacity for the first model.
+    Each column of the capacities is a different division of the servers among operating points. The
+    columns are in ascending order of the capacity for the first model.
     """
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):

@@ -21,22 +21,23 @@ from perseus.results.repeats import (
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
-"""Quantile of the capacity that plans use as its lower limit: the server carries more with a
-probability of 95 %. A plan at the estimates would fail, since the cheapest plan selects servers
-whose capacity is overestimated."""
+"""Quantile of the capacity that plans use as lower limit: the server carries more with a
+probability of 95 %. Fleets that are planned with the estimates would be too small, since the
+cheapest fleet has the servers whose capacity is overestimated."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
     """Rates that one server carries within the SLAs of all its models.
 
-    The server also carries lower rates. The server does not serve a model without load.
+    The server also carries lower rates. A model without load is not on the server.
 
     `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
     estimate, the lower limit for plans, and draws, shape (draws,). The draws are joint with the
-    draws of other points. `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are the
-    speeds of the host relative to the dedicated cells, and the rates are corrected for them.
-    `limit_changes` are the factors by which these speeds change the dedicated peaks.
+    draws of other points. `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) is the
+    speed of the host in this cell divided by its speed in each dedicated cell. `limit_changes` are
+    the factors by which these changes of speed change the dedicated peaks. The rates are divided by
+    these factors.
     """
 
     peak: RepeatedPeak
@@ -73,12 +74,10 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Return the operating points of all peaks with a lower limit, on servers with a price.
+    """Return the operating points of all peaks that have a lower limit, on servers with a price.
 
-    `prices` has the prices of each server.
-
-    The rates of shared servers are corrected to the speed of the host in the dedicated cells. The
-    correction makes shared and dedicated fleets comparable.
+    `prices` has the prices of each server. The function corrects the rates of shared servers to the
+    speed of the host in the dedicated cells, so that shared and dedicated fleets are comparable.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(
@@ -111,7 +110,7 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
 
 
 def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
-    """Return the sums of the values over tenants with the same model, along the first axis."""
+    """Return, for each model, the sum of the values of its tenants, which are on the first axis."""
     names = np.array(models)
     return {model: values[names == model].sum(axis=0) for model in dict.fromkeys(models)}
 

@@ -27,7 +27,7 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""Largest size of a plan (columns x models) for which the cost has an interval. The solver solves a
+"""Largest size of a plan (offers x models) for which the cost has an interval. The solver solves a
 larger plan only once."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
@@ -47,7 +47,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fleet for one level of the demand: `counts` (offers,) of `offers`.
+    """A fleet for one level of the demand. `counts` (offers,) has the number of servers of each
+    offer in `offers`.
 
     A plan is empty if no server is needed, or if no fleet carries the demand; `why_not` then says
     why. `usd_draws` (draws,) has, for each draw of the capacities, the cost of the cheapest fleet
@@ -73,13 +74,13 @@ class Plan:
 
     @cached_property
     def chosen(self) -> list[tuple[int, Offer]]:
-        """Servers that the plan uses, each with its number."""
+        """Offers that the plan uses, each with its number of servers."""
         pairs = zip(self.counts, self.offers, strict=True) if self.counts else ()
         return [(count, offer) for count, offer in pairs if count]
 
     @cached_property
     def by_model(self) -> dict[str, list[tuple[int, Offer]]]:
-        """Servers of the fleet that have each model, by model."""
+        """Offers in `chosen` whose servers have a model, by model."""
         found: dict[str, list[tuple[int, Offer]]] = {}
         for count, offer in self.chosen:
             for model in offer.point.models:
@@ -96,8 +97,8 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """Text such as "2 x (a 1 : 1 b) + 1 x (b)", with the servers, prices and scenarios that
-        differ."""
+        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". The text also names servers, pricings and
+        scenarios if it would be ambiguous otherwise."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
@@ -112,11 +113,12 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Return the number of servers with a model, without the servers at the price `without`."""
+        """Return the number of servers with a model, without servers of the pricing `but`."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
-        """Return the capacity of the fleet for a model in requests/s, from lower limits."""
+        """Return the capacity of the fleet for a model in requests/s: the sum of the lower limits
+        of its servers."""
         return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
@@ -126,10 +128,10 @@ class Plan:
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """Return the load of each server of an offer for a model, in requests/s.
+        """Return the requests/s of a model that each server of an offer gets.
 
-        The load is in proportion to the capacity, but all spot servers together carry at most their
-        largest share.
+        The demand is divided in proportion to the capacities, but all spot servers together get at
+        most `largest_spot_share`.
         """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
@@ -203,9 +205,8 @@ def planned(
 ) -> Plan:
     """Return the cheapest fleet at the lower limits of the capacities.
 
-    Among equally cheap fleets, the function chooses the fleet with the most head-room.
-
-    The function computes the costs at drawn capacities only with `in_full`.
+    With `in_full`, the function chooses the fleet with the most head-room among equally cheap
+    fleets. It also computes the costs at drawn capacities, except for plans above MAX_RESAMPLED.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
@@ -232,7 +233,8 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """Return the plan with these numbers of servers, if they carry its demand and cost no more."""
+    """Return the plan with these numbers of servers if they carry its demand and cost no more than
+    the plan; else return the plan."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)
@@ -280,7 +282,7 @@ def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
 
 
 def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
-    """Return the text of a load line with its server, and the scenario of the load line."""
+    """Return the description of a load line with its server, and the scenario of the load line."""
     return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 

@@ -1,4 +1,8 @@
-"""Count the servers of one type that a demand needs (docs/explanation/fleets.md)."""
+"""Count the servers of one type that a demand needs (docs/explanation/fleets.md).
+
+In the arrays of this module, a column is an operating point: the rates of all models on one server.
+A way is a division of servers among the columns.
+"""
 
 from __future__ import annotations
 
@@ -35,19 +39,21 @@ DEMAND_S = 10.0
 less than a second."""
 
 DEMANDS_S, HURRIED_S = 60.0, 0.5
-"""Time limit in seconds for all demands together, and after its end for each remaining demand."""
+"""Time limit in seconds for all demands together, and time limit for each further demand after the
+first limit has passed."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
-"""For each model, the columns that have the model. Many questions have the same columns."""
+"""For each model and each column, whether the column has the model. Unlike an array, these tuples
+can be keys of a cache."""
 
 MAX_WAYS = 20_000
 """Largest number of ways to divide servers among operating points for which the search tries all
 ways. Up to this number, trying all ways is faster than an integer programme. Two models with two
-mixes stay below this number for any number of servers."""
+mixes (four columns) stay below this number for up to MAX_TRIED servers."""
 
 AT_A_TIME = 2**15
-"""Number of ways x rates in one block: the block takes 256 KiB, which fits into the cache of a
-core."""
+"""Number of ways x sets of rates that the search evaluates at once: the block takes 256 KiB, which
+fits into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
@@ -59,9 +65,8 @@ def are_few_ways(columns: int, servers: int) -> bool:
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
     """Return the least number of servers such that each model is on `with_each` servers.
 
-    `hosts` (models, columns) is true if a server of the column has the model.
-
-    The search stops after SOLVE_S seconds.
+    `hosts` (models, columns) is true if a server of the column has the model. If the solver needs
+    more than SOLVE_S seconds, the result is a lower bound.
     """
     return _fewest(_plain(hosts), with_each)
 
@@ -88,11 +93,11 @@ def _fewest(hosts: Hosts, with_each: int) -> int:
 def needed_apart(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float] | Floats, with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Return the number of dedicated servers that each demand needs, shape (..., demands).
+    """Return the number of dedicated servers that each total demand needs, shape (..., demands).
 
-    The capacities have shape (..., models, columns).
-
-    If a number exceeds a whole number by a rounding error only, the function rounds it down.
+    `rates_rps` has the capacities, shape (..., models, columns), and `shares` has the share of each
+    model in the demand. If a number exceeds a whole number by a rounding error only, the function
+    rounds it down.
     """
     most = rates_rps.max(axis=-1)[
         ..., None, :
@@ -104,14 +109,15 @@ def needed_apart(
 def needed(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Return the number of servers that each demand needs; the demands are in ascending order.
+    """Return the number of servers that each total demand needs, for demands in ascending order.
 
+    `rates_rps` has shape (models, columns), and `shares` has the share of each model in the demand.
     Each model is on at least `with_each` servers. All servers cost the same.
 
     The function tries all ways to divide the servers if there are few ways, and otherwise uses
-    integer programmes. Beyond MAX_TRIED servers, if one server per model is enough, the function
-    repeats the group of servers with the highest capacity per server, since other combinations of
-    few kinds carry little more. The result never exceeds the number of servers with one model each.
+    integer programmes. Beyond MAX_TRIED servers, if `with_each` is 1, the function repeats the
+    group of servers with the highest capacity per server, since other combinations carry little
+    more. The result never exceeds the number of dedicated servers.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -123,12 +129,10 @@ def needed_at_each(
     with_each: int = 1,
     certain: int = 1,
 ) -> Floats:
-    """Return the number of servers for several sets of rates, shape (sets, demands).
+    """Return the number of servers as in `needed` for several sets of rates, shape (sets, demands).
 
-    The rates have shape (sets, models, columns).
-
-    If there are too many ways to divide the servers, the result is NaN for all sets except the
-    first `certain` sets.
+    The rates have shape (sets, models, columns). If there are too many ways to divide the servers,
+    the result is NaN for all sets except the first `certain` sets.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
@@ -151,7 +155,8 @@ def needed_at_each(
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
     """Return the number of servers for demands beyond the largest tried number of servers.
 
-    The function repeats the group of servers with the highest capacity per server.
+    `reached_rps` is the highest demand that 1, 2, 3, ... servers carry. The function repeats the
+    group of servers with the highest capacity per server.
     """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
     best = int(
@@ -179,9 +184,7 @@ def _solved(
         limit_s = DEMAND_S if time.monotonic() < hurry_s else HURRIED_S
         try:
             servers[i] = cheapest(offers, wanted, GAP, limit_s).counts.sum()
-        except (
-            NoFleetError
-        ):  # no solution in time: one model on each server always carries the demand
+        except NoFleetError:  # no solution in time: dedicated servers always carry the demand
             servers[i] = needed_apart(rates_rps, shares, demands_rps[[i]], with_each)[0]
 
     def solve_between(first: int, last: int) -> None:
@@ -198,14 +201,15 @@ def _solved(
     solve_between(0, len(servers) - 1)
     return np.minimum.accumulate(servers[::-1])[
         ::-1
-    ]  # the fleet for a larger demand needs fewer servers
+    ]  # a fleet that was found for a larger demand may have fewer servers
 
 
 def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
-    """Return the highest total demand that 0, 1, 2, ... servers carry, shape (numbers, sets).
+    """Return the highest total demand that 0, 1, 2, ... servers carry, shape (numbers of servers,
+    sets).
 
-    The rates have shape (sets, models, columns). The rows end at the largest demand, or earlier if
-    there are too many ways to divide the servers.
+    The rates have shape (sets, models, columns). The rows end at the number of servers that carries
+    `most_rps`, at MAX_TRIED servers, or when there are too many ways to divide the servers.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -235,21 +239,20 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
 
 
 def _carried(rates: Floats, tried: Floats) -> Floats:
-    """Return the demand that each tried way carries, shape (..., ways).
+    """Return the highest total demand that each tried way carries, shape (..., ways).
 
-    The rates have shape (..., models, columns).
+    `rates` are capacities divided by the shares of the models, shape (..., models, columns).
     """
     models = range(rates.shape[-2])
     return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Return which ways to divide the servers may carry the largest demand in a set of rates.
+    """Return which ways may carry the largest demand in at least one set of rates.
 
-    The rates have shape (sets, models, columns).
-
-    The best way at the mean rates sets a lower bound for each set. The function leaves out a way
-    that does not reach the bound even with the highest rate of each column relative to the bound.
+    `rates` are as in `_carried`, shape (sets, models, columns). The way that is best at the mean
+    rates carries a demand in each set: the bound of the set. The function excludes a way that does
+    not reach the bound even if each rate is the highest over all sets, relative to their bounds.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)
@@ -274,8 +277,8 @@ def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
 @lru_cache
 def ways(columns: int, servers: int) -> NDArray[np.int64]:
     """Return all ways to divide this many servers among the columns, shape (ways, columns)."""
-    # Stars and bars: servers stand in a row with bars between the columns, and each way is a choice
-    # of places for the bars.
+    # Stars and bars (combinatorics): the servers stand in a row, bars separate the columns, and
+    # each way is a choice of places for the bars.
     places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)
     bars = places.reshape(comb(servers + columns - 1, servers), columns - 1)
     return np.diff(bars, axis=1, prepend=-1, append=servers + columns - 1) - 1
