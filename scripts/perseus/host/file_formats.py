@@ -35,7 +35,7 @@ def lacks_end(path: Path) -> bool | None:
 
     A truncated file is empty, begins with zeros (a disk with lost data returns zeros), or begins
     like a complete file but ends differently. The result is None for files of other formats, and
-    for an ONNX model that ends between two fields, which may be complete. Raises OSError.
+    for an ONNX model that ends between two fields: it may be complete or truncated. Raises OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None

@@ -392,7 +392,8 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Return the speed of the server relative to the speed in the dedicated cell of each tenant."""
+    """Return the speed of the server in the cells of `peak`, relative to its speed in the dedicated
+    cell of each tenant."""
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])
 

@@ -64,7 +64,7 @@ class Step(BaseModel):
 
 @dataclass(frozen=True)
 class SlowdownComparison:
-    """Comparison of a tenant in two consecutive windows.
+    """Comparison of the latencies of a tenant in two consecutive windows.
 
     In one window the tenant is alone. In the other window, another tenant runs beside it, or the
     tenant is alone again.
