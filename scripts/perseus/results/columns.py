@@ -58,8 +58,8 @@ LOAD_LINE = [
         "mix",
         TEXT,
         "",
-        "description of the load line; weights and percentages in the description refer to"
-        " dedicated peaks, unless it says that they refer to requests",
+        "load line in words; its weights and percentages refer to dedicated peaks, unless the"
+        " words say that they refer to requests",
     ),
     column(
         "verdict",

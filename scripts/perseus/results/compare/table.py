@@ -47,7 +47,7 @@ SCHEMA = Schema(
         column("preset", TEXT, "",
             "preset: how much evidence the study collects; empty in the rows of the metric"
             " overall"),
-        column("mix", TEXT, "", "description of the load line"),
+        column("mix", TEXT, "", "load line in words"),
         column("tenant", TEXT, "", "tenant of a p95; empty in the rows of other metrics"),
         column("pricing", TEXT, "", "pricing of a cost; empty in the rows of other metrics"),
         column("unit", TEXT, "",
