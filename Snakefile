@@ -1,4 +1,4 @@
-"""Perseus: which servers should serve these CNNs, dedicated or shared, at what cost, within their SLA?
+"""Perseus: find the servers that serve CNNs within their SLAs, dedicated or shared, and their cost.
 
 config -> export -> repository -> measure -> tables -> figures -> report
 
@@ -46,7 +46,7 @@ rule plan:
     input:
         lambda w: plan_files(),
     message:
-        "The plan is there"
+        "The plan of the fleet is complete"
 
 
 rule measurements:
@@ -59,19 +59,19 @@ require_cacheable(workflow.workflow_settings.cache or ())
 
 
 onstart:
-    if workflow.local_exec:  # elsewhere, each job looks for itself
+    if workflow.local_exec:  # on a cluster, each job checks its own machine
         require_machine(workflow.dag.needrun_jobs())
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())
     require_track(workflow.dag.needrun_jobs())
-    # Messages of an earlier run: the end of a run prints only its own messages.
+    # Delete the messages of an earlier run, since `onerror` prints all messages.
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)
     if is_of_study():
         for grid in STUDY.grids[:MAX_GRIDS_LISTED]:
             print("\n".join(grid.messages()))
         if len(STUDY.grids) > MAX_GRIDS_LISTED:
-            print(f"And so on, for {len(STUDY.grids)} grids, each with its own model.")
+            print(f"The study has {len(STUDY.grids)} grids. The other grids are not listed.")
         for line in (*STUDY.price_messages(), *STUDY.trace_messages(Path.cwd())):
             print(line)
         print_cells_to_measure(workflow.dag.needrun_jobs())
@@ -83,7 +83,7 @@ onsuccess:
     atexit.unregister(disk_space.report_if_full)
     if COMPARED:
         print(f"\nThe comparison: {COMPARED.out}/comparison.html")
-        print(f"For a pull request: {COMPARED.out}/summary.md")
+        print(f"The summary for a pull request: {COMPARED.out}/summary.md")
     if is_of_study():
         print("", *terminal.lines(Path(RESULTS, "tables"), sys.stdout.encoding), sep="\n")
         print("")
@@ -94,7 +94,7 @@ onsuccess:
 
 
 onerror:
-    again = "Run the same command again: what has been measured is kept."
+    again = "Run the same command again: Perseus keeps all finished measurements."
     if INTERRUPTION.happened:
         print(f"Interrupted. {again}", file=sys.stderr)
         return

@@ -1,4 +1,4 @@
-"""Print messages after a run: which cells of the study have no result, and what the user can do."""
+"""Print messages after a run: the cells without a result, and what the user can do about them."""
 
 from pathlib import Path
 
@@ -37,6 +37,6 @@ def print_failed_cells():
         print(line)
 
 
-# A run that finds nothing to do calls no hook.
+# Snakemake calls no hook if there is nothing to do: a filter of its log then prints the messages.
 if workflow.is_main_process:
     logger.addFilter(NothingToDo(lambda: print_failed_cells() if is_of_study() else None))

@@ -1,4 +1,4 @@
-"""Check leftovers of earlier runs, this machine, and the files of the user before a run."""
+"""Check files that earlier runs left, this machine, and the files of the user before a run."""
 
 import atexit
 import sys
@@ -47,11 +47,11 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
             file=sys.stderr,
         )
 
-# This message is printed at exit, since Snakemake calls no hook if it cannot lock a folder.
+# The message about a full disk comes at exit: Snakemake calls no hook if it cannot lock a folder.
 if workflow.is_main_process:
     atexit.register(disk_space.report_if_full, Path.cwd())
 
-# If Snakemake ends, its jobs end, and so does the lock that marks the folder as used.
+# If Snakemake ends, even if it is killed, its jobs end, and the lock of the working directory ends.
 starter.announce()
 INTERRUPTION = Interruption()
 logger.addFilter(INTERRUPTION)
@@ -59,7 +59,8 @@ workflow_lock.hold(Path.cwd())
 
 
 def make_again(paths):
-    """Mark these files, or the output folders that contain them, as unfinished for Snakemake."""
+    """Mark these files, or the output folders that contain them, as unfinished. Snakemake then
+    makes them again."""
     if paths:
         outputs = dict.fromkeys(files.output_with(STUDY, path) for path in paths)
         made = SimpleNamespace(output=[IOFile(path) for path in outputs])
@@ -67,9 +68,9 @@ def make_again(paths):
 
 
 def make_truncated_files_again(places):
-    """Return the truncated files among these files and in these folders."""
+    """Mark the truncated files among these files and in these folders, as `make_again` does."""
     cut = truncated_files.find(places) if workflow.is_main_process else []
-    # Ignore the records of files inside an output folder, which only earlier versions wrote.
+    # Earlier versions wrote records of files inside an output folder; the function ignores them.
     of_cut_records = [
         path
         for path in (truncated_files.with_truncated_record(Path.cwd(), places) if IS_ALONE else [])
@@ -79,18 +80,19 @@ def make_truncated_files_again(places):
         print(truncated_files.TRUNCATED.format(path), file=sys.stderr)
     for path in of_cut_records:
         print(
-            f"Snakemake's record of {path} is truncated: the file is made again.",
+            f"Snakemake's record of {path} is truncated: Snakemake makes the file again.",
             file=sys.stderr,
         )
     make_again(cut + of_cut_records)
 
 
 def make_again_what_is_lost():
-    """Return the outputs that lost a file, so that Snakemake must make them again.
+    """Mark the outputs that lost a file, as `make_again` does.
 
-    The outputs are folders of raw results without one of their files, folders that no job made, and
-    lists with a missing cell: only a new list makes Snakemake measure this cell again. A running or
-    interrupted job marks its folder; the function leaves out a marked folder.
+    The outputs are folders of raw results without one of their files, folders without the time
+    stamp of a finished job, and lists of measured cells with a missing cell: only a new list makes
+    Snakemake measure this cell again. A running or interrupted job marks its folder; the function
+    leaves out marked folders.
     """
     marked = folder_outputs.unfinished(Path.cwd())
     raw, repositories = (
@@ -99,12 +101,12 @@ def make_again_what_is_lost():
     )
     lost = list(folder_outputs.files_lost(raw, RAW))
     for path in lost:
-        print(f"{path} is missing: it is made again.", file=sys.stderr)
+        print(f"{path} is missing: Snakemake makes it again.", file=sys.stderr)
     incomplete = list(folder_outputs.files_lost([*raw, *repositories], [folder_outputs.TIME_STAMP]))
     if incomplete:
         print(
-            f"{len(incomplete)} folders below {RESULTS}/raw and {REPOSITORY} are of an earlier version, or"
-            f" copied without {folder_outputs.TIME_STAMP}: they are made again.",
+            f"{len(incomplete)} folders in {RESULTS}/raw and {REPOSITORY} come from an earlier version,"
+            f" or from a copy without {folder_outputs.TIME_STAMP}: Snakemake makes them again.",
             file=sys.stderr,
         )
     gone = [path for path in files.measured(STUDY) if measured.has_lost_a_cell(Path(path))]
@@ -120,14 +122,14 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
         moved = measured_with_another(server, files.records(STUDY, of_server))
         for path in moved:
             print(
-                f"{server.image} is another image than that of {path}: the cell is measured again.",
+                f"{server.image} is no longer the image of {path}: Snakemake measures it again.",
                 file=sys.stderr,
             )
         make_again(moved)
 
 
 def require_cacheable(names):
-    """Stop if Snakemake's cache is enabled for rules without `cache:`.
+    """Stop if the option `--cache` names rules without `cache:`.
 
     The outputs of these rules depend on the host, but Snakemake hashes only the inputs: it would
     reuse measurements of another host. If another workflow uses this workflow as a module, the
@@ -138,7 +140,7 @@ def require_cacheable(names):
     if refused := [name for name in names if name in measured]:
         raise WorkflowError(
             f"--cache {' '.join(refused)}: measurements depend on the host and the time, so they cannot"
-            " come from a cache. Only exports can: use --cache alone"
+            " come from a cache. Only exports can: use --cache without the names of rules"
         )
 
 
@@ -160,12 +162,12 @@ async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
     await fetch(cache, job)
 
 
-# The new output replaces a truncated file in the cache, so nothing must be removed.
+# The new output overwrites a truncated file in the cache, so the functions need not delete it.
 OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 
 def require_machine(jobs):
-    """Stop if jobs on this machine need cores, GPUs or a folder that the machine lacks."""
+    """Stop if this machine lacks the cores, the GPUs or the Triton folder that the jobs need."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
     for server in {STUDY.cells[cell].scenario.server for cell in cells}:
         try:
@@ -196,7 +198,10 @@ def require_track(jobs):
     """Stop before the measurements if the tracking store does not answer."""
     if any(job.rule.name == "track" for job in jobs):
         if TRACK_TASK is None:
-            raise WorkflowError(f"Study {STUDY.name!r} has no track: {{mlflow: URI}}")
+            raise WorkflowError(
+                f"Study {STUDY.name!r} has no tracking store: add `track: {{mlflow: URI}}` to its"
+                " configuration"
+            )
         from perseus.report.tracking import TrackingError, require_store
 
         try:
@@ -206,7 +211,7 @@ def require_track(jobs):
 
 
 def alone_cells():
-    """Yield the cells that search a dedicated peak."""
+    """Yield the cells that search a dedicated peak, each with its tenant and server."""
     for cell in CELLS:
         if cell.run.kind == "peak" and len(cell.scenario.tenants) == 1:
             tenant, server = cell.scenario.tenants[0].name, cell.scenario.server.name
@@ -217,7 +222,7 @@ MAX_GRIDS_LISTED = 6
 
 
 def print_cells_to_measure(jobs):
-    """Print the number of cells that these jobs measure, and the duration of their load."""
+    """Print the number of cells that these jobs measure, and the duration of the load."""
     cells = [job.wildcards.cell for job in jobs if job.rule.name == "measure"]
     if not cells:
         print(f"Study {STUDY.name!r}: all {len(CELLS)} cells are measured.")
@@ -239,7 +244,7 @@ def print_cells_to_measure(jobs):
     print(
         f"Study {STUDY.name!r}: {len(cells)} of {len(CELLS)} cells to measure, about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
-        " A cell with a temporary failure is measured again."
+        " Perseus measures a cell with a temporary failure again."
     )
 
 
@@ -247,7 +252,7 @@ EXPORTS = ("export", "export_program", "export_network", "own_onnx")
 
 
 def require_own_files(jobs):
-    """Stop if weights or ONNX files of the export jobs cannot be exported."""
+    """Stop if a file of weights or an ONNX file of the export jobs cannot be exported."""
     exports = [job for job in jobs if job.rule.name in EXPORTS]
     names = sorted({job.wildcards.model for job in exports})
     models = [(STUDY.models[name], STUDY.images[name]) for name in names]

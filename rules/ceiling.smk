@@ -1,4 +1,4 @@
-"""Measure the client ceiling: the highest rate that the client can send on schedule on this host.
+"""Measure the client ceiling: the highest rate at which the client of this host sends on schedule.
 
 inputs:   the shapes of the requests (from the exports of models), the trace of arrivals (if any)
 outputs:  results/<study>/ceilings/<server>.json
@@ -26,6 +26,6 @@ rule ceiling:
         code=lambda w: provenance.ceiling_code(SOURCES, ceiling_task(w.server)),
         versions=lambda w: provenance.ceiling_versions(ceiling_task(w.server)),
     message:
-        "Measuring the client's ceiling beside {wildcards.server}"
+        "Measuring the client ceiling beside {wildcards.server}"
     script:
         "../scripts/ceiling.py"

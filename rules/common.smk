@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE / "scripts"))
 # Jobs and their child processes read and write text as UTF-8, independent of the locale.
 os.environ.update(PYTHONUTF8="1")
 
-# Without buffers, the lines of the workflow and of its jobs are in the order of time in a log file.
+# With line buffering, the lines of the workflow and of its jobs are in a log in the order of time.
 sys.stdout.reconfigure(line_buffering=True)
 
 # Snakemake and torch need the name of the user, which a user id in a container may lack.
@@ -34,13 +34,16 @@ from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
-# Snakemake calls these functions again for each job; a cache saves 1/5 of the time of a large plan.
+# Snakemake calls some of its functions with the same arguments for each job. A cache saves 1/5 of
+# the time that Snakemake needs to plan a large study.
 snakemake_cache.cache_functions(sys.modules)
 
-# All jobs of a plan stay in memory: garbage collection would waste 1/8 of the time of a large plan.
+# All planned jobs stay in memory. Garbage collection would take 1/8 of the time to plan a large
+# study.
 gc.set_threshold(100_000)
 
-# The compared results are no part of the study, so no job of the study depends on them.
+# The keys of a comparison (rule `compare`) are no part of the study: no job of the study depends on
+# them.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
 DEFAULTS = HERE / "config" / "config.yaml"
@@ -48,7 +51,7 @@ CONFIGURATION = config_files.merged(
     load_configfile(str(DEFAULTS)), {key: config[key] for key in config if key not in ASKED}
 )
 
-# If each job has its own node, or if this is a job on a node, servers may use the whole node.
+# False on a cluster and in the process of a job: the cores of this machine are then no limit.
 IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
 
 try:
@@ -81,23 +84,23 @@ FIGURE_FILES = expand(
 TRACK_TASK = planning.track_task(STUDY)
 TRACKED = [f"{RESULTS}/tracked.json"] if TRACK_TASK else []
 
-# An export is the same on every machine, so it may come from a cache (--cache).
+# An export is the same on every machine, so it may come from the cache of Snakemake (--cache).
 IS_CACHED = workflow.enable_cache
 
-# The option `--resources local_server=2` of the user takes precedence.
+# One measurement at a time. An option such as `--resources local_server=2` takes precedence.
 for slot in slots.slots(STUDY):
     if slot not in workflow.global_resources:
         workflow.register_resource(slot, 1)
 
 
 def of_cells(value):
-    """Return a value of each cell for Snakemake: a constant if all cells have the same value, since
-    a function call for each job takes time."""
+    """Return a value of each cell for a rule: a function of the wildcards, or a constant if all
+    cells have the same value, since a function call for each job takes time."""
     values = set(map(value, CELLS))
     return values.pop() if len(values) == 1 else lambda w: value(STUDY.cells[w.cell])
 
 
-# A measurement takes the slot of the host of its server.
+# A measurement takes the resource of the host of its server.
 SLOTS = {
     slot: of_cells(lambda cell, slot=slot: int(slots.slot(cell) == slot))
     for slot in slots.slots(STUDY)
@@ -105,12 +108,12 @@ SLOTS = {
 
 
 def urgency(model):
-    """Return the priority of a model's jobs: the lightest networks of a survey come first."""
+    """Return the priority of the jobs of a model: the first networks of a survey come first."""
     return STUDY.urgency(model)
 
 
 def of_models(value):
-    """Return a value of each model, as `of_cells` does."""
+    """Return a value of each model for a rule, as `of_cells` does for cells."""
     values = set(map(value, STUDY.models))
     return values.pop() if len(values) == 1 else lambda w: value(w.model)
 
@@ -121,7 +124,8 @@ def most_minutes(cell):
     return measure.most_minutes(MEASURE_TASKS.task(cell))
 
 
-# A scheduler ends a job after its requested time; without a scheduler there is no limit.
+# The scheduler of a cluster ends a job after its requested time. Without a scheduler, there is no
+# limit.
 TIME = {}
 if workflow.is_main_process and not IS_ON_THIS_MACHINE:
     TIME = {"runtime": lambda w: most_minutes(w.cell)}
@@ -168,7 +172,7 @@ def any_of(names):
 def plan_files():
     if STUDY.definition.demand is None:
         raise WorkflowError(
-            f"Study {STUDY.name!r} has no demand to plan for: add demand: to its configuration"
+            f"Study {STUDY.name!r} has no demand to plan for: add `demand:` to its configuration"
             " (config/README.md)"
         )
     made = [path for path in [*TABLE_FILES, *FIGURE_FILES] if Path(path).stem.startswith("fleet")]

@@ -2,13 +2,14 @@
 
 inputs:   two folders or archives of results; no rule of this workflow makes them
 outputs:  results/compare/<base>-<new>/{comparison.{html,parquet,csv,svg,png},summary.md}
-steps:    read both results, pair equal quantities, compare each difference with the host noise
+steps:    read both results, pair values of the same quantity, compare each difference with the
+          noise of the host
 
 snakemake compare --config base=results/default new=default.tar.gz [out=folder]
 """
 
-# The compared results are no inputs of the rule, since Snakemake would search rules that make them.
-# The task contains digests of the files instead.
+# The compared results are no inputs of the rule, since Snakemake would search for rules that make
+# them. The task contains digests of the files instead.
 COMPARED = None
 if ASKED:
     from perseus.results.compare.asked import CompareError, compare_task
@@ -19,12 +20,12 @@ if ASKED:
         raise WorkflowError(str(error)) from None
 
 COMPARISON = COMPARED.out if COMPARED else "results/compare/base-new"
-# Without arguments, Snakemake says that this file is missing.
+# Without the keys of a comparison, Snakemake says that an input file with this name is missing.
 MISSING = "name what to compare: --config base=results/default new=default.tar.gz"
 
 
 rule compare:
-    """Compare two results: each value is better, worse, or not different within the noise."""
+    """Compare two results. A value is better, worse, or does not differ by more than the noise."""
     input:
         [] if COMPARED else MISSING,
     output:

@@ -71,7 +71,8 @@ rule export_network:
 
 
 rule own_onnx:
-    """Prepare an ONNX file of the user, with its responses and the error of the prepared file."""
+    """Prepare an ONNX file of the user for serving, and write its responses and the relative error
+    of the prepared file."""
     input:
         model=lambda w: STUDY.models[w.model].onnx,
         data=lambda w: external_files(Path(STUDY.models[w.model].onnx)),
@@ -104,8 +105,8 @@ rule own_onnx:
 rule convert:
     """Convert an exported ONNX file to fp16 or int8, and compare it with torch.
 
-    Inputs and outputs stay fp32. If the conversion fails, the file contains the reason; a grid then
-    skips the setting, and the run continues.
+    Inputs and outputs stay fp32. If the conversion fails, the output files contain the reason. A
+    grid then leaves out the setting, and the run continues.
     """
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
@@ -122,7 +123,7 @@ rule convert:
     resources:
         mem_mb=4000,
     params:
-        precision="{precision}",  # for the hash of a cache, which has no wildcards
+        precision="{precision}",  # the hash of the cache does not include the wildcards
         code=SOURCES.fingerprint(["convert.py"]),
         versions=provenance.versions(provenance.CONVERT),
     message:
@@ -158,7 +159,7 @@ rule export_program:
 
 
 rule pictures:
-    """Write images as files, the preprocessing of a model, and the responses of torch."""
+    """Write encoded images for a model, its preprocessing, and the responses of torch."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],

@@ -1,6 +1,6 @@
 """Draw the figures; each figure is one job.
 
-inputs:   the tables and the raw results
+inputs:   the tables; for some figures, also the raw results
 outputs:  results/<study>/figures/<figure>.{svg,png,csv}
 steps:    read the data, draw the figure, write its files
 """

@@ -1,8 +1,8 @@
 """Measure the cells; each cell has a server of its own.
 
-inputs:   the Triton repository of the scenario with the responses of torch; records of dedicated
-          peaks, of earlier cells and of exports (if the mix depends on them); the trace of
-          arrivals, files of the experiment, and the image file of the container (if configured)
+inputs:   the Triton repository of the scenario with the responses of torch; if the load depends on
+          them, the records of dedicated peaks, of earlier cells and of exports; if configured, the
+          trace of arrivals, files of the experiment, and the image file of the container
 outputs:  results/<study>/raw/<cell>/ with {requests,windows,monitor}.parquet, record.json and
           server.log;
           for dedicated peaks with repeats, results/<study>/repeats/<scenario>.<load line>.json;
@@ -12,7 +12,7 @@ steps:    start Triton, check its responses, run the experiment, sample the host
 
 
 rule measure:
-    """Measure one cell. While a server on this host is measured, no other job runs."""
+    """Measure one cell. No other job runs during a measurement of a server on this host."""
     input:
         unpack(lambda w: files.cell_inputs(STUDY, STUDY.cells[w.cell])),
     output:
@@ -39,7 +39,7 @@ rule measure:
 
 
 rule repeats:
-    """Write the records of all repeats of a dedicated peak into one file, for shared cells."""
+    """Write the records of all repeats of a dedicated peak into one file for shared cells."""
     input:
         lambda w: files.raw(STUDY, STUDY.repeats_of(w.repeated)),
     output:

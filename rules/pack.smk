@@ -2,12 +2,12 @@
 
 inputs:   report, tables, figures, records, windows, ceilings, records of exports
 outputs:  results/<study>.tar.gz
-steps:    pack all inputs; requests, samples of the monitor and logs of servers are left out
+steps:    pack all inputs, without requests, samples of the monitor and logs of servers
 """
 
 
 rule pack:
-    """Pack the results into one archive; equal results give equal archives."""
+    """Pack the results into one archive. Archives of equal results have equal bytes."""
     input:
         f"{RESULTS}/report.html",
         TABLE_FILES,

@@ -2,7 +2,7 @@
 
 inputs:   the raw results of all searches, the records of exports
 outputs:  results/<study>/tables/{predictions,prediction_errors}.{parquet,csv}
-steps:    simulate each mix, estimate the error of each prediction model; prices have no effect
+steps:    simulate each mix, estimate the error of each prediction model
 """
 
 

@@ -2,8 +2,8 @@
 
 inputs:   the raw results of all cells, the client ceilings, the exports of models in a catalogue
 outputs:  results/<study>/tables/<table>.{parquet,csv}, checked.json
-steps:    compute peaks with intervals over repeats, tenants at the certified rate, costs, savings;
-          then check the rules of each table and between tables
+steps:    compute peaks with intervals over repeats, latencies at the certified rate, costs and
+          savings; then check the rules of each table and between tables
 """
 
 

@@ -7,7 +7,7 @@ steps:    build with trtexec for the batch sizes of the tenant, record versions,
 
 
 rule tensorrt:
-    """Build the plan of one tenant. The job uses the GPU, so no measurement runs meanwhile."""
+    """Build the plan of one tenant. No measurement runs at the same time, as the job uses the GPU."""
     input:
         model=lambda w: files.onnx(STUDY, f"{w.server}.{w.tenant}", w.tenant),
         check=lambda w: files.check(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),
@@ -27,6 +27,6 @@ rule tensorrt:
         task=lambda w: planning.tensorrt_task(STUDY, w.server, w.tenant).plain(),
         code=SOURCES.fingerprint(["tensorrt_plan.py"]),
     message:
-        "Building TensorRT's plan of {wildcards.tenant} for {wildcards.server}"
+        "Building the TensorRT plan of {wildcards.tenant} for {wildcards.server}"
     script:
         "../scripts/tensorrt_plan.py"

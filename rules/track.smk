@@ -1,7 +1,7 @@
 """Log the results to an MLflow tracking store, for studies with `track: {mlflow: URI}`.
 
 inputs:   report, tables, figures
-outputs:  results/<study>/tracked.json, with the ids of the run
+outputs:  results/<study>/tracked.json, with the ids of the MLflow experiment and run
 steps:    log configuration, peaks, sharing ratios, costs, fleets and files as one run
 """
 

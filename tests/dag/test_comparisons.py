@@ -105,7 +105,8 @@ def test_a_comparison_that_lost_the_record_of_how_it_was_made_is_made_again(
     for record in (workflow.root / ".snakemake/metadata").iterdir():
         os.truncate(record, 10)
     code, output, errors = workflow.plan("compare", *asked(studies))
-    assert "results/compare/base-same/summary.md is truncated: the file is made again" in errors
+    summary = "results/compare/base-same/summary.md"
+    assert f"{summary} is truncated: Snakemake makes the file again" in errors
     assert code == 0 and counts(output + errors) == {"compare": 1}
 
 
@@ -164,7 +165,7 @@ def test_a_gate_that_holds(studies, tmp_path):
     assert done.returncode == 0, text
     assert "synthetic against synthetic: " in text
     assert f"The comparison: {tmp_path}/here/comparison.html" in text
-    assert f"For a pull request: {tmp_path}/here/summary.md" in text
+    assert f"The summary for a pull request: {tmp_path}/here/summary.md" in text
     assert "The report of study" not in text
     assert not (tmp_path / "results").exists()
 

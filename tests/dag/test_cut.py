@@ -65,7 +65,7 @@ def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited, name):
     """Its folder is there, which is what Snakemake looks at."""
     (edited.root / RAW / name).unlink()
     _, _, errors = edited.plan()
-    assert f"{RAW}/{name} is missing: it is made again" in errors
+    assert f"{RAW}/{name} is missing: Snakemake makes it again" in errors
     assert planned(edited)["measure"] == 1
     edited.run("--cores", "2", "all")
     assert planned(edited) == {} and (edited.root / RAW / name).is_file()

@@ -31,6 +31,7 @@ with job(log) as say, listeners(log, say) as tell, terminate_as_exit():
     time.sleep(60)
 """
 COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "measurements"]
+INTERRUPTED = "Interrupted. Run the same command again: Perseus keeps all finished measurements."
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_the_view_stands_at_the_end_and_ctrl_c_is_a_line(workflow):
     assert left[text].startswith(f"[{told.name.removesuffix('.progress.json')} ")
     first, second, log, elapsed = left[text + 1 :]
     assert first == "^CTerminating processes on user request, this might take some time."
-    assert second == "Interrupted. Run the same command again: what has been measured is kept."
+    assert second == INTERRUPTED
     assert log.startswith("Complete log(s): ") and elapsed.startswith("Elapsed time: ")
 
 
@@ -68,7 +69,7 @@ def test_a_request_to_end_lets_a_job_finish_and_is_no_failure(workflow):
         left = on.end()
     text = "\n".join(left)
     assert on.process.returncode == 1 and list(workflow.root.glob("results/default/raw/*"))
-    assert "Interrupted. Run the same command again: what has been measured is kept." in text
+    assert INTERRUPTED in text
     assert "failed" not in text and "did not complete" not in text
 
 

@@ -1,8 +1,8 @@
 """What a run prints: a line for each job, and what is wrong."""
 
 STARTED = """\
-Study 'default': 5 of 5 cells to measure, about 7 min of load, at most 80 min. A cell with a \
-temporary failure is measured again.
+Study 'default': 5 of 5 cells to measure, about 7 min of load, at most 80 min. Perseus \
+measures a cell with a temporary failure again.
 """
 
 
@@ -43,6 +43,6 @@ def test_errors_and_a_dry_run_are_as_snakemake_prints_them(empty, tmp_path):
         "    log: logs/default/export/",
         "Exiting because a job execution failed. Look above for error messages\n",
         "A job failed; its log is under logs/default/.\n",
-        "Run the same command again: what has been measured is kept.\n",
+        "Run the same command again: Perseus keeps all finished measurements.\n",
     ):
         assert part in errors
