@@ -44,7 +44,7 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "models[1].sla.latency: unknown key (did you mean 'latency_ms'?)",
         "models[1].sla.latency_ms: is missing",
         "measurement.repeat: unknown key (did you mean 'repeats'?)",
-        "measurement.arrivals.cv: applies to process: gamma only",
+        "measurement.arrivals.cv: applies only to `process: gamma`",
         "measurement.arrivals.trace: there is no file 'none.csv'",
         "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
@@ -70,21 +70,22 @@ def test_models_of_libraries_are_refused_in_one_sentence_each(empty, tmp_path):
     for line in (
         "models[0].architecture: 'timm/resnet18.a1_in1k' needs timm, which is not installed"
         " (.venv/bin/python -m pip install -r envs/timm.txt)",
-        "models[1].architecture: 'resnet18' is a classification model (write resnet18 alone)",
+        "models[1].architecture: 'resnet18' is a classification model (write resnet18 without"
+        " torchvision/)",
         "models[2].architecture: 'deeplab3_resnet50' is no detection or segmentation model of"
         " torchvision (did you mean 'deeplabv3_resnet50'?)",
-        "models[3].architecture: 'keras/resnet18' is of no known library (timm/NAME or",
+        "models[3].architecture: 'keras/resnet18' is of no known library (write timm/NAME or",
         "models[4].weights: torchvision/fcn_resnet50 has no weights 'COCO_V1'",
-        "models[4].request: applies to classification models of torchvision only, whose",
-        "models[4].shape: applies to models with onnx: or served_model: only",
-        "scenarios[0].tenants[0].preprocessing: 'a' is of timm/resnet18.a1_in1k, and Perseus knows",
+        "models[4].request: applies only to classification models of torchvision, since",
+        "models[4].shape: applies only to models with `onnx:` or `served_model:`",
+        "scenarios[0].tenants[0].preprocessing: 'a' is of timm/resnet18.a1_in1k, but Perseus knows",
     ):
         assert line in text
 
 
 def test_a_key_that_stands_twice_is_printed_with_its_file_and_lines(empty, tmp_path):
     text = refusal(empty, tmp_path, "seed: 1\nstudy: a\nseed: 2\n")
-    assert f"{tmp_path}/bad.yaml line 3: 'seed' stands in line 1, too" in text
+    assert f"{tmp_path}/bad.yaml line 3: 'seed' is already in line 1" in text
 
 
 def test_an_empty_mapping_in_place_of_a_list_is_not_taken_for_what_was_there(empty, tmp_path):
@@ -101,7 +102,8 @@ def test_what_is_wrong_with_prices_is_printed_with_its_line_and_what_to_do(empty
     assert "own.csv line 3: Price must not be -2 (correct or delete the line)" in content
     prices.write_text(prices.read_text().replace("-2", "2"))
     content = refusal(empty, tmp_path, text)
-    assert "servers[0].price.share: is missing: 'big' has 4 vCPUs, and cores is 1" in content
+    problem = "is missing: 'big' has 4 vCPUs, but the server has 1 cores"
+    assert f"servers[0].price.share: {problem}" in content
 
 
 def test_figures_that_cannot_be_drawn_end_a_run_before_it_measures(empty, tmp_path):

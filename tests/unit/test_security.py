@@ -216,7 +216,9 @@ def test_an_image_belongs_to_a_container_and_to_nothing_else(launcher):
     configuration["servers"][0]["launcher"] = launcher
     assert f"servers[0].image: is missing: launcher {launcher!r}" in problems(configuration)
     configuration["servers"][0] |= {"launcher": "embedded", "image": "triton"}
-    assert "servers[0].image: applies to launcher: apptainer, docker" in problems(configuration)
+    assert "servers[0].image: applies only to the launchers apptainer, docker" in problems(
+        configuration
+    )
 
 
 def test_every_file_of_a_study_lies_in_its_folders():

@@ -1,8 +1,9 @@
 """Read facts about the classification networks of torchvision: sizes, operations, and accuracy on
 ImageNet.
 
-`make architectures` writes `architectures.csv` from the metadata of torchvision. With this file, a
-plan needs neither torch nor network access. A test compares the file with torchvision.
+`make architectures` writes `architectures.csv` from the metadata of torchvision. Because of this
+file, `snakemake -n` needs neither torch nor internet access. A test compares the file with
+torchvision.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ TIMM_MISSING: Final = (
 
 @dataclass(frozen=True)
 class Weights:
-    """A set of trained weights of an architecture.
+    """Trained weights of one architecture.
 
     `input_px` is the height and width of the images with which the weights were evaluated. `gflops`
     is the number of multiply-add operations for an image of this size, in billions. `top1` is the
-    accuracy on ImageNet-1K in percent for a single crop. `recipe` is the training recipe.
+    accuracy on ImageNet-1K in percent for a single crop. `recipe` is the place of the training
+    recipe on github.com.
     """
 
     architecture: str
@@ -43,7 +45,7 @@ class Weights:
 
 @functools.cache
 def all_weights() -> tuple[Weights, ...]:
-    """Return all weights of torchvision, by architecture."""
+    """Return all trained weights of torchvision, in the order of the file."""
     with FILE.open(newline="", encoding="utf-8") as stream:
         return tuple(
             Weights(
@@ -62,7 +64,7 @@ def all_weights() -> tuple[Weights, ...]:
 
 @functools.cache
 def default_weights() -> dict[str, Weights]:
-    """Return the default weights of each architecture, the lightest first."""
+    """Return the default weights of each architecture, the fewest operations first."""
     defaults = [each for each in all_weights() if each.is_default]
     ordered = sorted(defaults, key=lambda each: (each.gflops, each.architecture))
     return {each.architecture: each for each in ordered}
@@ -80,8 +82,8 @@ def best_weights(architecture: str, input_px: int) -> Weights | None:
 
 
 def matching(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return the architectures that match `all` or patterns such as "resnet*", the lightest
-    first."""
+    """Return the names of all architectures ("all"), or of the architectures that match a pattern
+    such as "resnet*". Architectures with the fewest operations come first."""
     wanted = ("*",) if patterns == "all" else (patterns,) if isinstance(patterns, str) else patterns
     return tuple(
         name for name in default_weights() if any(fnmatchcase(name, each) for each in wanted)

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 
 class Part(BaseModel):
-    """An immutable part of a definition or of a task.
+    """An immutable part of the definition of a study, or of a task.
 
     Validation rejects unknown keys and values of a wrong type.
     """
@@ -30,7 +30,8 @@ class Part(BaseModel):
 
         Pydantic can validate the plain form again.
 
-        Snakemake compares the `repr` of this form, so equal parts have the same `repr`.
+        Snakemake compares the `repr` of this form between runs. Because of the sorted keys, equal
+        parts have the same `repr`.
         """
         return _sorted(self.model_dump(mode="json"))
 

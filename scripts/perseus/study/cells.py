@@ -1,4 +1,4 @@
-"""Expand a study into scenarios, each on one server, and into their cells."""
+"""Expand a study: into one scenario for each configured scenario and server, and into cells."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
 MIXES_TO_PREDICT: Final = 5
-"""Least number of mixes on a server that allows predictions: the predicted mix, and the other mixes
-that the error of the prediction needs."""
+"""Least number of mixes on a server for the figure `predictions`: one predicted mix, and the other
+mixes from which Perseus estimates the error of the prediction."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run of an experiment with its preset."""
+    """A run (the work of one cell of an experiment), and the preset of the run."""
 
     run: ExperimentRun
     preset: str
@@ -59,12 +59,12 @@ class Scenario:
 
     @property
     def is_survey(self) -> bool:
-        """True if all runs of the scenario are surveys (of the experiment `catalogue`)."""
+        """True if all runs of the scenario are surveys: runs of the experiment `catalogue`."""
         return all(run.is_survey for run in self.runs)
 
     @property
     def copied_model(self) -> str | None:
-        """Model that all tenants have, if there are several tenants; else None."""
+        """Name of the model, if several tenants are copies of the same model; else None."""
         models = {tenant.model for tenant in self.tenants}
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
@@ -89,7 +89,7 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """Key that all repeats of the cell have in common."""
+        """Id of the cell without the number of the repeat."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
@@ -97,10 +97,12 @@ class Cell:
 class Study:
     """A study: its definition, and the scenarios, prices and files that follow from it.
 
-    `scenarios` are by id, with dedicated scenarios first, and include all variants of scenarios
-    with a grid. `grids` has the scenarios with a grid, as configured. `images` has the image files
-    of each model, empty for random images. `prices` and `other_prices` are by server; a server
-    without a price is left out. `demand_rps` is the demand for each model at the three levels.
+    `scenarios` has the scenarios by id: first the dedicated scenarios, then the shared scenarios.
+    A scenario with a grid is replaced by its variants, and is in `grids` as configured. `images`
+    has the image files of each model, empty for random images. `prices` has the price of each
+    server with a `price:`. `other_prices` has the prices of the rows `other_prices:` of each
+    server. `demand_rps` has the images/s of each model at the low, typical and peak level of the
+    demand.
     """
 
     definition: Definition
@@ -144,7 +146,8 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """One server for each client ceiling to be measured, by the name of the ceiling."""
+        """Servers that share a client ceiling, by the name of the ceiling. Perseus measures one
+        ceiling for all of them. Surveys need no ceiling."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -154,7 +157,7 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """Kinds of experiments and other properties of the study, which decide on its figures.
+        """Kinds of experiments and other properties of the study; they determine its figures.
 
         The other properties are "grid" (the study has a grid), "demand" (a demand), "prices"
         (servers with a price and peaks), "servers" (several servers with a price and peaks),
@@ -184,7 +187,7 @@ class Study:
         return kinds | {kind for kind, present in has.items() if present}
 
     def price_messages(self) -> Iterator[str]:
-        """Yield lines for the terminal with doubts about the prices of the servers."""
+        """Yield lines for the terminal about doubtful prices of servers."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
         return price_messages(
@@ -192,16 +195,17 @@ class Study:
         )
 
     def urgency(self, model: str) -> int:
-        """Return the priority of the jobs of a model; jobs with a higher priority run earlier.
+        """Return the Snakemake priority of the jobs of a model.
 
-        The models of a catalogue are ordered by their number of operations.
+        The models in surveys run in their order in the study: the first model has the highest
+        priority. All other models have the priority 0.
         """
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
 
     @cached_property
     def _surveyed(self) -> list[str]:
-        """Models in surveys, in the order of the study."""
+        """Names of the models in surveys, in the order of the study."""
         wanted = {t.model for of in self.scenarios.values() if of.is_survey for t in of.tenants}
         return [name for name in self.models if name in wanted]
 
@@ -225,14 +229,15 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """Yield the runs of all experiments of a scenario, given the demand of the study."""
+        """Yield the runs of all experiments of a scenario. The experiment `frontier` uses the
+        demand of the study."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """Return the key of the dedicated cells of each tenant that the cell `of` needs.
+        """Return the keys of the dedicated peaks that the cell `of` needs, one for each tenant.
 
-        These cells have the preset of `of`, and therefore the same number of repeats.
+        The dedicated peaks have the preset of `of`, and therefore the same number of repeats.
         """
         if not of.run.needs_dedicated_peaks:
             return ()
@@ -244,13 +249,13 @@ class Study:
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """Return all cells with this key."""
+        """Return the cells of all repeats with the key `repeated`."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the earlier cells of the scenario whose results decide on the mix of the cell
-        `of`."""
+        """Return the cells of earlier mixes of the scenario, whose results determine the weights of
+        the mix of the cell `of`."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -258,10 +263,11 @@ class Study:
         )
 
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells of scenarios with copies of a model, if the cell `of` needs them for
-        predictions.
+        """Return the cells in which a model of the cell `of` shares the server with copies of
+        itself.
 
-        These cells have the server and the preset of `of`.
+        The cells have the server and the preset of `of`. The result is empty if `of` is not a mix
+        that Perseus may predict.
         """
         if not of.run.needs_copies:
             return ()
@@ -285,8 +291,8 @@ class Study:
 
 
 def _scenarios(study: Study) -> Iterator[Scenario]:
-    """Yield the scenarios on each of their servers; the dedicated scenarios that a scenario needs
-    come before it."""
+    """Yield one scenario for each configured scenario and server: first all dedicated scenarios,
+    then the shared scenarios."""
     definition = study.definition
     servers = {server.name: server for server in definition.servers}
     dedicated: dict[tuple[str, str], Scenario] = {}
@@ -316,9 +322,9 @@ def _is_measured_mix(run: ExperimentRun) -> bool:
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:
-    """Return the search for a dedicated peak with this preset, which all scenarios share.
+    """Return the search for a dedicated peak that all scenarios with this preset share.
 
-    With the preset of the study, the names of the cells do not contain the preset.
+    The name of the search contains the preset, unless the preset is the preset of the study.
     """
     own = None if preset == definition.measurement.preset else preset
     return Asked(PeakRun.dedicated(own), preset)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 MERGE = "tag:yaml.org,2002:merge"
-"""The merge key of YAML, which may occur once for each merged mapping."""
+"""Tag of the merge key `<<` of YAML, which may occur several times in a mapping."""
 
 
 def merged(default: Any, given: Any) -> Any:
@@ -22,7 +22,7 @@ def merged(default: Any, given: Any) -> Any:
 
 
 def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:
-    """Return the configuration keys that a Snakemake profile sets with `config:`.
+    """Return the configuration keys that a Snakemake profile sets in its section `config:`.
 
     `config` has the keys that Snakemake gets from sources other than configuration files.
     `arguments` is the command line: its `--config` replaces the `config:` of the profile.
@@ -32,12 +32,12 @@ def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the text of a problem, with its origin if a profile sets the key."""
+    """Return the text of a problem, with a hint if a Snakemake profile sets the invalid key."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
-        f"{problem} (set by config: in a Snakemake profile, such as SNAKEMAKE_PROFILE or"
-        " profiles/default: remove it there, or run with --profile none)"
+        f"{problem} (a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default, sets this"
+        " key in its section `config:`; remove the key there, or run with --profile none)"
     )
 
 
@@ -70,6 +70,6 @@ def _doubled(path: Path, keys: Sequence[yaml.Node]) -> Iterator[str]:
             continue
         line, same = key.start_mark.line + 1, (key.tag, key.value)
         if same in lines:
-            first = f"stands in line {lines[same]}, too"
-            yield f"{path} line {line}: {key.value!r} {first} (keep one of them)"
+            first = f"is already in line {lines[same]}"
+            yield f"{path} line {line}: {key.value!r} {first} (remove one of the lines)"
         lines.setdefault(same, line)

@@ -52,7 +52,7 @@ class Definition(Part):
     scenarios: Annotated[tuple[ScenarioSettings, ...], Field(min_length=1)] = Field(
         description=(
             "The scenarios: models that share a server. Perseus also measures every tenant alone"
-            " on the same server with the same settings (its dedicated peak), so you do not list"
+            " on the same server with the same settings (its dedicated peak), so you need not list"
             " these dedicated scenarios."
         ),
         examples=[[{"name": "resnet50", "servers": ["cpu1"], "tenants": [{"model": "resnet50"}]}]],
@@ -63,24 +63,25 @@ class Definition(Part):
     demand: Demand | None = Field(
         default=None,
         description=(
-            "The demand for which Perseus plans a fleet. Without a demand, the report shows costs"
-            " over the demand. A change of the demand repeats at most one measurement: the mix of"
-            " the demand in a `frontier` of three or more tenants, if the ratio of the typical"
-            " rates changes. Without a demand, Perseus measures the last point of the frontier"
-            " instead."
+            "The demand for which Perseus plans a fleet. Without a demand, the report shows how"
+            " the costs grow with the demand. A change of the demand repeats a measurement only in"
+            " a `frontier` of three or more tenants: one mix has the ratio of the typical rates of"
+            " the demand, and Perseus measures this mix again if the ratio changes. Without a"
+            " demand, the `frontier` has another mix in its place."
         ),
     )
     costs: Costs = Field(
         default=Costs(),
-        description=("The prices of the results. A change never repeats a measurement."),
+        description="The prices for all costs. A change of the prices never repeats a measurement.",
     )
     figures: FigureStyle = Field(
         default=FigureStyle(),
-        description=("The style of the figures. A change never repeats a measurement."),
+        description="The style of the figures. A change of the style never repeats a measurement.",
     )
     track: Track = Field(
         default=Track(),
         description=(
-            "The store in which Perseus logs the results. A change never repeats a measurement."
+            "The store in which Perseus logs the results. A change of the store never repeats a"
+            " measurement."
         ),
     )

@@ -1,7 +1,6 @@
 """Define the demand of a study: the requests for each model, and conditions for the fleet.
 
-Like the prices, the demand affects the tables. It affects only one measurement: one mix of a
-frontier.
+The demand affects the tables and, as the only measurement, one mix of a frontier.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ LEVELS: Final = ("low", "typical", "peak")
 """Names of the three levels of a varying demand, in ascending order of their rates."""
 
 ROUNDING: Final = 1e-6
-"""Tolerance for times at the edge of an interval, as a share of the interval, since decimal numbers
-have rounding errors."""
+"""Tolerance for rounding errors of times at the edge of an interval, as a share of the interval."""
 
 
 class ModelDemand(Part):
@@ -51,7 +49,8 @@ class ModelDemand(Part):
         default=None,
         description=(
             "Third form: a file of recorded requests, for example of one day, or a mapping that"
-            " selects a part of the file. `interval_s` and `percentiles` define the three rates."
+            " selects a part of the file. The keys `interval_s` and `percentiles` of `demand`"
+            " define how the three rates follow from the recorded requests."
         ),
     )
 
@@ -67,25 +66,25 @@ class ModelDemand(Part):
 
 
 class Spot(Part):
-    """Servers at the spot price, which the cloud may revoke."""
+    """Spot servers: servers at the spot price. The cloud may revoke them at any time."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
-        description="The largest share of the demand for each model that spot servers may carry.",
+        description="The largest share of the demand for a model that spot servers may carry.",
         examples=[0.5],
     )
     revocations_per_hour: Annotated[Real, Field(ge=0, le=60)] = Field(
         description=(
-            "How often the cloud revokes each spot server, on average. An experiment `startup`"
-            " measures the start time, from which Perseus computes the loss until a replacement is"
-            " ready."
+            "How many times per hour the cloud revokes a spot server, on average. The experiment"
+            " `startup` measures the start time of a server. From both numbers, Perseus computes"
+            " the share of the demand that is lost until replacements are ready."
         ),
         examples=[0.05],
     )
 
 
 class Demand(Part):
-    """The demand for which Perseus plans a fleet. Without a demand, the report shows costs over the
-    demand."""
+    """The demand for which Perseus plans a fleet. Without a demand, the report shows how the costs
+    grow with the demand."""
 
     models: Annotated[tuple[ModelDemand, ...], Field(min_length=1)] = Field(
         description="The demand for each model.",
@@ -94,29 +93,33 @@ class Demand(Part):
     percentiles: Annotated[tuple[Percentile, ...], Field(min_length=3, max_length=3)] = Field(
         default=(5.0, 50.0, 99.0),
         description=(
-            "Percentiles that define the low, typical and peak rates of a trace, in any order. The"
-            " percentile 99 is the rate that 99 % of the requests do not exceed. Percentiles are"
-            " over requests, not over intervals, so that the plan covers the bursts of a model."
+            "Three percentiles that define the low, typical and peak rate of a trace, in any"
+            " order. Each request has the rate of its interval. The 99th percentile is the lowest"
+            " rate that at least 99 % of the requests do not exceed. Percentiles count requests,"
+            " not intervals, so that the plan covers the bursts of a model."
         ),
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
         default=60.0,
         description=(
-            "The length of the intervals over which the rates of a trace are averaged, in seconds."
+            "The length of the intervals over which Perseus averages the rate of a trace, in"
+            " seconds."
         ),
     )
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
         description=(
-            "Share of the capacity of each server that stays free. Plans already use the lower"
-            " limit of the capacity; the head-room comes on top."
+            "Share of the capacity of each server that the plan leaves free. The plan reduces the"
+            " lower limit of the capacity by this share. The lower limit already covers the"
+            " uncertainty of the measurement."
         ),
     )
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
         default=1,
         description=(
-            "Least number of servers for each model, such as one server per zone. Spot servers"
-            " count; the table fleet_models states how many servers remain without spot servers."
+            "Least number of servers that have each model, for example 3 for one server in each of"
+            " three zones. Spot servers count, too. The table `fleet_models` states how many"
+            " servers remain after the cloud revokes all spot servers."
         ),
     )
     servers: Annotated[tuple[Name, ...], Field(min_length=1), Different] | None = Field(
@@ -133,7 +136,7 @@ class Demand(Part):
 
 
 def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ...]:
-    """Return the requests/s at the three levels.
+    """Return the requests/s for one model at the three levels of the demand.
 
     The path of a trace is relative to `folder`.
 
@@ -152,8 +155,8 @@ def rate_shares(
 ) -> tuple[float, ...]:
     """Return the share of all requests that each tenant gets at the typical level of the demand.
 
-    The demand is in images by model. Tenants of one model share its demand equally. The result is
-    empty if the demand does not name all models.
+    `demand_rps` has the images/s of each model at each level. Tenants of one model share its demand
+    equally. The result is empty if the demand for a model is missing or has a typical rate of 0.
     """
     level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
     typical_rps = [
@@ -163,7 +166,8 @@ def rate_shares(
     ]
     if len(typical_rps) < len(tenants) or not all(typical_rps):
         return ()
-    # The shares are rounded, so that a demand that doubles as a whole needs no new measurement.
+    # Without rounding, a demand with doubled rates could change the last digit of a share, and this
+    # change would repeat a measurement.
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 
@@ -172,9 +176,10 @@ def interval_rates_rps(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the rate and the number of requests of each interval, from the first arrival on.
 
-    A trace that is shorter than an interval is one interval. A request at the end of an interval
+    A trace that is shorter than `interval_s` is one interval. A request at the end of an interval
     belongs to the next interval. Requests after the last whole interval get the rate of the last
-    `interval_s`. With recorded counts, an interval consists of whole counting periods.
+    `interval_s` seconds of the trace. If the trace has counts of requests per period, such as a
+    minute, `interval_s` is rounded up to whole periods.
     """
     if recorded.interval_s:
         interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
@@ -191,10 +196,12 @@ def interval_rates_rps(
 def request_percentiles(
     rates_rps: NDArray[np.float64], requests: NDArray[np.int64], percentiles: Sequence[float]
 ) -> tuple[float, ...]:
-    """Return the lowest rate that p % of the requests do not exceed, for each percentile p.
+    """Return for each percentile p the lowest rate that at least p % of the requests do not exceed.
 
-    Percentiles over time would be 0 for a model with requests in few intervals, and the plan would
-    have no server for the model.
+    Each request has the rate of its interval.
+
+    Percentiles of intervals would be 0 for a model with requests in few intervals, and the plan
+    would have no server for the model.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

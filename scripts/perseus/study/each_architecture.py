@@ -1,4 +1,7 @@
-"""Replace each model with many architectures, and its scenarios, by one per architecture."""
+"""Replace each model with the key `architectures` by one model for each matching architecture.
+
+Each scenario with such a model becomes one scenario for each architecture.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from perseus.study.tenant import Tenant
 
 
 def with_each(study: Definition) -> Definition:
-    """Return the definition with one model and one scenario for each entry of `architectures`."""
+    """Return the definition with one model and one scenario for each matching architecture."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
@@ -28,7 +31,7 @@ def with_each(study: Definition) -> Definition:
 
 
 def problems(study: Definition) -> Problems:
-    """Return the problems of models that have `architectures`."""
+    """Yield the problems of models with the key `architectures`, and of their scenarios."""
     many = {model.name for model in study.models if model.architectures}
     for i, model in enumerate(study.models):
         for pattern in _patterns(model):
@@ -38,15 +41,15 @@ def problems(study: Definition) -> Problems:
         if model.architectures and (model.onnx or model.is_served or model.weights_file):
             yield (
                 ("models", i, "architectures"),
-                "applies to torchvision's models; an ONNX file, a served model or a file of"
-                " weights is one network (remove it)",
+                "applies to models of torchvision only, but this model has `onnx:`, `served_model:`"
+                " or a file as `weights:` (remove one of the keys)",
             )
     for i, item in enumerate(study.scenarios):
         if len(item.tenants) > 1 and many & {tenant.model for tenant in item.tenants}:
             yield (
                 ("scenarios", i, "tenants"),
-                "has several tenants, but Perseus measures a model with many architectures alone"
-                " (list a scenario with one tenant)",
+                "has several tenants, but a model with `architectures:` must be the only tenant of"
+                " its scenario (list a scenario of one tenant)",
             )
 
 
@@ -74,7 +77,10 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """Return the name for an architecture: for resnet50, the name `each_b8` of the model `each`
-    becomes resnet50_b8."""
+    """Return the tenant for one architecture.
+
+    The name of the architecture replaces the name of the model in the name of the tenant: of the
+    model `each`, `each_b8` becomes resnet50_b8.
+    """
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

@@ -1,4 +1,4 @@
-"""Replace scenarios with grids by their variants."""
+"""Replace each scenario with a grid by its variants, one for each setting of the grid."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from perseus.study.variants import ScenarioGrid, variants
 def expanded(
     study: Definition, most_cores: int | None
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
-    """Return the definition with a scenario and a server for each variant that can be measured.
+    """Return the definition with a scenario and a server for each variant that can be measured, and
+    the grids.
 
-    The scenarios have the names of their results. The definition must have no problems.
-    `most_cores` is the largest number of cores of a server on this machine, or None if unknown; the
-    function leaves out variants with more cores.
+    The scenarios have the names that files and tables use. The definition must have no problems.
+    `most_cores` is the largest number of cores of a server on this machine, or None if unknown;
+    variants with more cores cannot be measured.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

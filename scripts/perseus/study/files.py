@@ -14,8 +14,7 @@ from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 
 CONVERTED = ("fp16", "int8")
-"""Precisions that the export writes into the network; the runtime converts to all other
-precisions."""
+"""Precisions to which Perseus converts the ONNX file. The runtime itself converts to bf16."""
 
 
 def results(study: Study) -> str:
@@ -31,7 +30,7 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the folder of raw results of each cell; this folder is the output of the cell."""
+    """Return the folder of raw results of each cell: the output of the job of the cell."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
@@ -41,7 +40,7 @@ def records(study: Study, cells: Iterable[Cell]) -> list[str]:
 
 
 def output_with(study: Study, path: str) -> str:
-    """Return the output of a job that contains a file.
+    """Return the output of a job to which a file belongs.
 
     The output is the file itself, the folder of raw results of a cell, or the repository of a
     scenario.
@@ -58,8 +57,8 @@ def raw_of_kind(study: Study, kind: str) -> list[str]:
 
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
-    """Return the lists of measured cells of all kinds, or of one kind and the kinds derived from
-    it."""
+    """Return the files that list the measured cells of all kinds of experiments, or of one kind and
+    its subclasses."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
     kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
@@ -69,8 +68,8 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 def dedicated(study: Study, of: Cell) -> list[str]:
     """Return the results of the dedicated cells that a cell needs.
 
-    Without repeats, the results are the folders of the cells. With repeats, they are one file that
-    lists the records, which keeps the graph of large studies small.
+    With one repeat, the results are the folders of the cells. With several repeats, the results are
+    one file for each dedicated peak, which keeps the job graph of large studies small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -78,12 +77,15 @@ def dedicated(study: Study, of: Cell) -> list[str]:
 
 
 def repeats(study: Study, repeated: str) -> str:
-    """Return the paths of record.json of all repeats."""
+    """Return the path of the file with the records of all repeats of a dedicated peak."""
     return f"{results(study)}/repeats/{repeated}.json"
 
 
 def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return all inputs of a cell by their name in the job; empty inputs are left out."""
+    """Return the input files of the job of a cell, by the name of the input in the rule.
+
+    Inputs without files are left out.
+    """
     found = {
         "repository": repository(study, of.scenario),
         "dedicated": dedicated(study, of),
@@ -98,9 +100,9 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def _served_samples(study: Study, of: Scenario) -> list[str]:
-    """Return the files of examples for served models.
+    """Return the files of examples for models that the server already has.
 
-    The examples of other models are in the files of their reference responses.
+    The examples of deployed models are in the files of their reference responses.
     """
     return [
         file
@@ -111,10 +113,11 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return the inputs for predictions.
+    """Return the inputs with which Perseus predicts the peak of a mix.
 
-    The inputs are the cells of copies of a model, together and alone, and the records of exports
-    with the memory that the models access.
+    The inputs are the cells in which a model shares the server with copies of itself, the dedicated
+    cells of these models, and the records of exports, which state the memory that each model
+    accesses.
     """
     cells = study.copies_cells(of)
     if not cells:
@@ -134,17 +137,17 @@ def checked_tables(study: Study) -> str:
 
 
 def ceilings(study: Study) -> list[str]:
-    """Return the files of client ceilings, for servers with deployed models.
+    """Return the files of client ceilings.
 
-    The request sizes of models that a server already has are unknown.
+    A server without deployed models has no ceiling, since the sizes of the requests are unknown.
     """
     names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
 def repository(study: Study, of: Scenario) -> list[str]:
-    """Return the folder of the Triton repository of a scenario, which includes the reference
-    responses; none without deployed models."""
+    """Return the folder of the Triton repository of a scenario, which also contains the reference
+    responses. The result is empty without deployed models."""
     return [f"{model_repository(study)}/{of.id}"] if study.deployed(of) else []
 
 
@@ -154,8 +157,8 @@ def repositories(study: Study) -> list[str]:
 
 
 def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
-    """Return the inputs of a repository by their name in the job; an input has one file for each
-    deployed tenant."""
+    """Return the input files of the job that writes a repository, by the name of the input in the
+    rule. Each input has one file for each deployed tenant."""
     deployed = study.deployed(of)
     return {
         "models": [served(study, of.id, tenant.name) for tenant in deployed],
@@ -165,7 +168,7 @@ def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the model file that is copied into the repository."""
+    """Return the model file of a tenant that is copied into the repository."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
     return {
@@ -184,7 +187,7 @@ def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def check(study: Study, model: str) -> str:
-    """Return the path of the record of the export of a model."""
+    """Return the path of the record of the export (check.json) of a model."""
     return f"{results(study)}/models/{model}/check.json"
 
 
@@ -194,8 +197,8 @@ def all_checks(study: Study) -> list[str]:
 
 
 def surveyed_checks(study: Study) -> list[str]:
-    """Paths of the records of the exports of the models in the catalogue, whose table describes the
-    networks."""
+    """Paths of the records of the exports of all models in surveys. From these records, the table
+    `catalogue` takes the properties of the networks."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
     return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 
@@ -207,8 +210,8 @@ def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
 
 
 def checks(study: Study, ceiling: str) -> list[str]:
-    """Return the paths of the records of the exports of all models whose requests a client ceiling
-    covers."""
+    """Return the paths of the records of the exports of all models on the servers of a client
+    ceiling."""
     names = {
         tenant.model
         for scenario in study.scenarios.values()
@@ -219,7 +222,7 @@ def checks(study: Study, ceiling: str) -> list[str]:
 
 
 def pictures(study: Study, model: str) -> str:
-    """Return the file with the encoded images, and the responses of torch to these images."""
+    """Return the file with encoded images for a model, and the responses of torch to the images."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
@@ -237,7 +240,7 @@ def references(study: Study, of: Scenario) -> list[str]:
 
 
 def weights(study: Study, model: str) -> list[str]:
-    """Return the file of the weights of a model, if the model has one."""
+    """Return the file of the weights of a model, if its weights are a file."""
     file = study.models[model].weights_file
     return [file] if file else []
 
@@ -255,11 +258,11 @@ def trace(study: Study) -> list[str]:
 
 
 def experiment_files(of: Cell) -> list[str]:
-    """Return the files that the experiment of a cell reads, in their order."""
+    """Return the files that the experiment of a cell reads."""
     return list(of.run.files)
 
 
 def image(server: Server) -> list[str]:
-    """Return the image file of the container of a server, if there is one; the job depends on its
-    content."""
+    """Return the image of the container of a server, if the image is a file. The job depends on the
+    content of this file."""
     return [server.image_file] if server.image_file else []

@@ -1,9 +1,9 @@
-"""Compute fingerprints of the code that a job runs, without comments and docstrings.
+"""Compute fingerprints (hashes) of the code that a job runs.
 
-The fingerprint of a script covers its syntax tree and the modules of Perseus that it imports,
-directly or indirectly. The module finds imports without running the code. The fingerprint ignores
-comments, docstrings, formatting, and descriptions of settings and columns. Code may find a module
-by its name at run time; the caller names these modules, since they are no imports.
+The fingerprint of a script covers its syntax tree and the modules of Perseus that the script
+imports, directly or indirectly. It ignores comments, docstrings, formatting, and descriptions of
+settings and columns. This module finds import statements without running the code. Some modules are
+imported by name at run time, without an import statement: the caller must list these modules.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ LEFT_OUT: Final = (
     "perseus.serving.remote_failures",
     "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
-    # The tasks of the cells contain the effect of these modules.
+    # The tasks of the cells contain all effects of these classes.
     "perseus.study.experiments.*Settings",
-    # A job uses one entry of each table. The entry is in the task of the job or determines its code
-    # and versions, so the other entries do not matter.
+    # A job uses only one entry of each of these dictionaries and lists. The entry is in the task of
+    # the job, or determines the code and the versions of the job.
     "perseus.study.experiments.KINDS",
     "perseus.study.experiments.SEARCHES",
     "perseus.study.experiments.OTHER_KINDS",
@@ -45,11 +45,11 @@ _DOCUMENTING: Final = {
     "Field": frozenset({"description", "examples", "title"}),
     "column": frozenset({"unit", "meaning"}),
 }
-"""Arguments of the `Field` of pydantic and of the `column` of host.parquet that only document."""
+"""Arguments of pydantic's `Field` and of `host.parquet.column` that have no effect on results."""
 
 _COUNTED: Final = {"column": 2}
-"""Number of positional arguments that count, for functions whose other positional arguments only
-document."""
+"""Functions of which only the first positional arguments affect results, with the number of these
+arguments."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class _Source:
 
 
 class Sources:
-    """Python files below a folder; each file is read only once for all jobs.
+    """Source files below a folder. Each file is read only once for all jobs.
 
     `folder` contains the entry scripts and the package.
     """
@@ -76,8 +76,8 @@ class Sources:
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
         """Return the fingerprint of files and modules, including all modules that they import.
 
-        The content of a file that is not Python code counts as a whole. Raises ModuleNotFoundError
-        for a missing module, FileNotFoundError for a missing file, SyntaxError for invalid Python.
+        A file that is not Python code counts with its whole content. Raises ModuleNotFoundError for
+        a missing module, FileNotFoundError for a missing file, SyntaxError for invalid Python.
         """
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
@@ -189,10 +189,9 @@ def _is_named(node: ast.expr, name: str) -> bool:
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     """Return a syntax tree as nested lists that are equal in all versions of Python.
 
-    The lists leave out code that does not run, such as docstrings.
-
-    The function leaves out absent and empty fields, since later versions of Python have additional
-    fields. It adds the import statements to `imports`.
+    The function leaves out docstrings and code for type checkers, which never run. It also leaves
+    out absent and empty fields, since later versions of Python have additional fields. It adds the
+    import statements to `imports`.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]

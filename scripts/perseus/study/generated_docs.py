@@ -19,18 +19,19 @@ Schema = Mapping[str, Any]
 HEAD = """\
 # Configuration
 
-<!-- Made from scripts/perseus/study/definition.py by `make config/README.md`; edit that. -->
+<!-- `make config/README.md` generates this file from scripts/perseus/study; edit the source. -->
 
-`config.yaml` is the default study. Another file changes it, key by key:
+`config.yaml` is the default study. To change single keys, write them into a file of your own:
 
 ```
 snakemake --cores 4 all --configfile config/studies/paper.yaml
 ```
 
-Mappings merge, lists replace: a file that names `models:` names all of them. Every mistake is
-reported before anything runs, each with its place. `snakemake -n` shows what an edit would run
-again. Editors complete and check a file whose first line is
-`# yaml-language-server: $schema=schema.json`, with the path to that file.
+Perseus merges your mappings with the mappings of the default study. Your lists replace its lists:
+if your file has `models:`, write all models of your study. Before any job runs, Perseus reports
+every mistake with its place. `snakemake -n` shows which jobs run again after an edit. Many editors
+complete and check the keys of your file if its first line is
+`# yaml-language-server: $schema=schema.json`, with the path of `config/schema.json`.
 """
 EXAMPLES = {
     "Add a model": """\
@@ -68,14 +69,14 @@ scenarios:
 servers:
   - name: cpu1
     cores: 1
-    price: {instance: n1-standard-4, region: us-central1, share: 0.25}   # others have the rest
-    other_prices:   # the table other_costs
+    price: {instance: n1-standard-4, region: us-central1, share: 0.25}   # 1 of 4 vCPUs
+    other_prices:   # for the table other_costs
       - {instance: n1-standard-4, region: europe-west4, share: 0.25}
-      - {instance: c5.large, region: us-east-1, share: 1}   # nobody has its other vCPU
+      - {instance: c5.large, region: us-east-1, share: 1}   # nobody uses the second vCPU
 costs:
   pricing: [on_demand, spot, committed]
-  committed_discount: 0.37   # of the on-demand price, for three years, say
-  usd_per_kwh: 0.3           # of the energy that counters tell
+  committed_discount: 0.37   # saves 37 % of the on-demand price
+  usd_per_kwh: 0.3           # for the energy that the hardware counters measure
 """,
     "Measure models that a server has": """\
 models:
@@ -92,15 +93,15 @@ scenarios:
     servers: [ours]
     tenants: [{model: encoder}, {model: ranker}]
     experiments: [{kind: peak, mixes: [[1, 1]]}]
-    preset: standard   # in place of that of measurement
+    preset: standard   # for this scenario; all others have the preset of measurement
 """,
     "Ask what to buy": """\
 demand:
   models:
     - {name: squeezenet1_1, rps: 40}
     - {name: mobilenet_v3_small, low_rps: 5, typical_rps: 30, peak_rps: 90}
-  headroom: 0.1      # of each server, left free
-  min_servers: 2     # with each model, such as one per zone
+  headroom: 0.1      # leaves 10 % of the capacity of each server free
+  min_servers: 2     # at least two servers for each model, such as one in each of two zones
   spot: {largest_share: 0.5, revocations_per_hour: 0.05}
 """,
     "Find the best settings": """\
@@ -111,7 +112,7 @@ scenarios:
     experiments: [{kind: peak, mixes: [[1, 1]]}]
     grid:
       vary: {runtime: [onnxruntime, openvino], precision: [fp32, bf16], instances: [1, 2]}
-      at_most: {p95_ms: 50, relative_error: 0.5}   # what bf16 may cost in accuracy
+      at_most: {p95_ms: 50, relative_error: 0.5}   # largest error of the responses in bf16
 """,
 }
 
@@ -154,8 +155,8 @@ def readme() -> str:
 def _resolved(part: Schema, root: Schema) -> Schema:
     """Return a part of the schema with its references resolved.
 
-    A part with null as the only alternative loses this alternative. The part keeps its own
-    description.
+    If null is the only alternative to a type, the result has only the type. A description of the
+    part takes precedence over the description of the referenced part.
     """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
@@ -167,7 +168,7 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 def _objects(part: Schema, root: Schema) -> list[Schema]:
     """Return the mappings that a part of the schema is or contains.
 
-    There are several mappings if their `kind` distinguishes them.
+    Only a part with several kinds (the experiments) has several mappings.
     """
     part = _resolved(part, root)
     if part.get("type") == "array":

@@ -33,14 +33,15 @@ def _of(what: str) -> Any:
 
 
 class Vary(Part):
-    """Lists of values for the varied keys. A key without a list keeps its value in the scenario."""
+    """Lists of values for the varied keys. A key without a list keeps the value of the scenario."""
 
     runtime: Values[RuntimeName] = _of("The runtimes to compare, for all servers of the scenario.")
     cores: Values[Cores] = _of(
-        "The numbers of cores of the servers. The price of the machine is proportional to the"
-        " number of cores. Perseus leaves out values above the number of cores of this machine."
+        "The numbers of cores of the servers. Perseus assumes that the price of a server is"
+        " proportional to its number of cores. It leaves out values for which this machine has too"
+        " few cores."
     )
-    precision: Values[Precision] = _of("The numeric precisions of the networks of all tenants.")
+    precision: Values[Precision] = _of("The numeric precisions, for all tenants.")
     instances: Values[Instances] = _of("The numbers of instances, for all tenants.")
     max_batch_size: Values[LargestBatch] = _of("The largest batch sizes, for all tenants.")
     max_queue_delay_us: Values[Delay] = _of(
@@ -48,7 +49,8 @@ class Vary(Part):
         " that a request may wait for other requests."
     )
     preferred_batch_sizes: Values[tuple[BatchSize, ...]] = _of(
-        "The preferred batch sizes of dynamic batching for all tenants: lists such as [[], [4, 8]]."
+        "The preferred batch sizes of dynamic batching, for all tenants. Each value is a list:"
+        " [[], [4, 8]] compares no preferred sizes with the sizes 4 and 8."
     )
     intra_op_threads: Values[Threads] = _of(
         "The numbers of threads of one inference, for all tenants."
@@ -67,33 +69,33 @@ class AtMost(Part):
     p95_ms: Bound | None = Field(
         default=None,
         description=(
-            "Largest p95 of the latency of every tenant at the certified rate, in milliseconds."
+            "Upper bound of the p95 latency of every tenant at the certified rate, in milliseconds."
         ),
     )
     relative_error: Bound | None = Field(
         default=None,
         description=(
-            "Largest loss of accuracy: the relative error of the served responses against the"
-            " network in fp32, as a share of the variation of the responses between images"
-            " (docs/evidence/exports.md)."
+            "Upper bound of the relative error of the served responses: their largest difference"
+            " from the responses of the network in fp32, divided by the variation of the responses"
+            " between images (docs/evidence/exports.md)."
         ),
     )
     joules_per_inference: Bound | None = Field(
         default=None,
         description=(
-            "Largest energy of an inference at the certified rate, by the energy counters of GPUs"
-            " and processors."
+            "Upper bound of the energy of one inference at the certified rate, in joules, as the"
+            " energy counters of GPUs and processors measure it."
         ),
     )
 
     @property
     def given(self) -> dict[str, float]:
-        """Bounds that the configuration gives, by column of the table `grid`."""
+        """Configured bounds, by the column of the table `grid` that a bound limits."""
         return {key: float(value) for key, value in self if value is not None}
 
 
 class Grid(Part):
-    """Settings of a scenario to vary. Perseus measures each variant like the scenario itself."""
+    """Settings of a scenario that Perseus varies. It measures each variant like a scenario."""
 
     vary: Vary = Field(
         description=("The keys to vary, each with its list of values."),

@@ -1,4 +1,4 @@
-"""Define the launchers (ways to get a server) and their properties.
+"""Define the launchers, which start a server or use a running server, and their properties.
 
 To add a launcher, add an entry here and a module of the same name in `serving/launchers`.
 """
@@ -11,12 +11,12 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Launcher:
-    """A launcher: a way to get a server.
+    """Properties of a launcher.
 
-    `container` is true if the server runs from an image. `image_schemes` has the allowed prefixes
-    of the name of an image, if the image may also be a file. `shares_memory` is true if the server
-    can access /dev/shm of this host. `elsewhere` is true if the launcher starts nothing, since the
-    server already runs on another host.
+    `container` is true if the server runs in a container. `image_schemes` has the URI schemes that
+    the name of an image may have, such as docker://; it is empty if an image cannot be a file.
+    `shares_memory` is true if the server can access /dev/shm of this host. `elsewhere` is true if
+    the launcher starts nothing, since the server already runs, usually on another host.
     """
 
     container: bool = False

@@ -14,16 +14,16 @@ from perseus.study.price import CustomMachine, PriceRow, Rates
 from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
-"""Least share of the on-demand price that is plausible for a discounted price. Clouds list lower
-prices, but hardly anybody gets servers at these prices."""
+"""A spot price below this share of the on-demand price is doubtful. Clouds list such prices, but
+hardly anybody gets servers at them."""
 SUSPICIOUS_REGION: Final = 2.0
 """A price is doubtful if it differs by more than this factor from the median price of other
 regions."""
 
 
 class UnpricedError(ValueError):
-    """Error: a server has no price, for the reason `text`. `key` is the key of its `price` that the
-    user must correct."""
+    """Error: a server has no price, for the reason `text`. `key` is the key that the user must
+    correct in the `price:` of the server."""
 
     def __init__(self, key: str, text: str) -> None:
         self.key = key
@@ -32,10 +32,12 @@ class UnpricedError(ValueError):
 
 @dataclass(frozen=True)
 class MachinePrice:
-    """Price of a machine. `usd_per_hour` has the price for each pricing, or None without a price.
+    """Price of a machine, or of separately priced accelerators.
 
-    `vcpus` is None if the price list does not state the number. The price includes the
-    `accelerators`. `currency` is the currency of the price list.
+    `usd_per_hour` has the price for each pricing, or None if the price is unknown. `vcpus` is None
+    if the price list does not state the number. `accelerators` is the number of accelerators that
+    the price includes. `currency` is the currency of the price list. `doubts` has the reasons why
+    the price may be wrong.
     """
 
     usd_per_hour: Mapping[str, float | None]
@@ -49,8 +51,9 @@ class MachinePrice:
 
 
 def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[MachinePrice]:
-    """Return the price of the machine with its separately priced accelerators, in the zone with the
-    lowest total price.
+    """Return the price of the machine and, if they have a separate price, of its accelerators.
+
+    The prices are those of the zone with the lowest total price.
 
     Raises UnpricedError if the price list states no price or an ambiguous price.
     """
@@ -76,7 +79,7 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
         ),
     )
     if not zones and machine.zone:
-        doubt = f"{accelerator.source} has {wanted.accelerator} in other zones than the machine"
+        doubt = f"{accelerator.source} lists {wanted.accelerator} only in zones without the machine"
         accelerator = replace(accelerator, doubts=(*accelerator.doubts, doubt))
     return [machine, accelerator]
 
@@ -89,7 +92,7 @@ def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return the pricings of which a row of the price list must have at least one.
+    """Return the pricings for which a row of the price list must have at least one price.
 
     If the study uses on_demand, every row must have an on-demand price. Otherwise, a row needs an
     on-demand price or a price for a pricing of the study.
@@ -104,7 +107,7 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Ma
     rows = prices.machines.get(wanted.instance, ())
     if not rows:
         hint = did_you_mean(wanted.instance, list(prices.machines))
-        hint = hint or " (add a row, take an InstanceType that is there, or use custom:)"
+        hint = hint or " (add a row, use an InstanceType of the list, or write `custom:`)"
         raise UnpricedError("instance", f"{wanted.instance!r} is not in {prices.name}{hint}")
     chosen = _by_zone(wanted, "instance", wanted.instance, rows, prices, costs)
     return {zone: _of_row(row, rows, wanted, prices, costs) for zone, row in chosen.items()}
@@ -115,14 +118,14 @@ def _accelerators(
 ) -> dict[str, MachinePrice]:
     """Return the price of the accelerators in each zone.
 
-    The price comes from the row with this number of accelerators, or is a multiple of the price of
-    the row with one accelerator.
+    The price comes from the row with the wanted number of accelerators, or is a multiple of the
+    price of one accelerator.
     """
     name, _, text = named.partition(":")
     rows = prices.accelerators.get(name, ())
     if not rows:
         hint = did_you_mean(name, list(prices.accelerators))
-        hint = hint or " (remove it if the row of the instance includes it)"
+        hint = hint or " (remove `accelerator:` if the price of the instance includes it)"
         raise UnpricedError("accelerator", f"{name!r} has no row of its own in {prices.name}{hint}")
     count, listed = int(text or 1), {_devices(row) for row in rows}
     each = count if count in listed else 1.0
@@ -150,7 +153,7 @@ def _times(one: MachinePrice, count: int) -> MachinePrice:
         one,
         usd_per_hour={key: usd and count * usd for key, usd in one.usd_per_hour.items()},
         accelerators=count * one.accelerators,
-        source=f"{count} times one of {one.source}",
+        source=f"{count} times the price of one in {one.source}",
     )
 
 
@@ -162,37 +165,42 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """Return the rows of the wanted region or zone that have a price for the pricings of the study.
+    """Return one row with a usable price for each zone of the region, or for the wanted zone.
 
-    Raises UnpricedError if there is no row, if a row cannot be read, or if two rows of a zone
-    differ.
+    `what` is the name of the machine or accelerator. Raises UnpricedError if there is no row, if a
+    row cannot be read, or if two rows of a zone differ.
     """
     here = [row for row in rows if row.region == wanted.region]
     if not here:
         known = ", ".join(dict.fromkeys(row.region for row in rows))
         raise UnpricedError(
-            "region", f"{what!r} has no price in {wanted.region!r} (known: {known})"
+            "region", f"{what!r} has no price in {wanted.region!r} (known regions: {known})"
         )
     if wanted.zone is not None and wanted.zone not in [row.zone for row in here]:
         known = ", ".join(dict.fromkeys(row.zone for row in here)) or "none"
-        raise UnpricedError("zone", f"{what!r} has no price in {wanted.zone!r} (known: {known})")
+        raise UnpricedError(
+            "zone", f"{what!r} has no price in {wanted.zone!r} (known zones: {known})"
+        )
     here = [row for row in here if wanted.zone in (None, row.zone)]
     if broken := [row for row in here if row.problem]:
-        more = f", and {len(broken) - 1} lines more cannot be read" if len(broken) > 1 else ""
+        more = f"; {len(broken) - 1} more lines are unreadable" if len(broken) > 1 else ""
         problem = f"{prices.name} line {broken[0].line}: {broken[0].problem}{more}"
         raise UnpricedError(key, f"{problem} (correct or delete the line{'s' if more else ''})")
     priced = [row for row in here if _is_usable(row, costs)]
     if not priced:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
         lines = _lines(here)
-        raise UnpricedError(key, f"{what!r} has no {columns} in {prices.name} {lines} (add one)")
+        raise UnpricedError(
+            key, f"{what!r} has no {columns} in {prices.name} {lines} (add a price)"
+        )
     found: dict[str, ListedPrice] = {}
     for row in priced:
         first = found.setdefault(row.zone, row)
         if (first.prices, first.vcpus) != (row.prices, row.vcpus):
             lines = _lines([first, row])
             raise UnpricedError(
-                key, f"{what!r} is in {prices.name} {lines}, which differ (keep one)"
+                key,
+                f"{what!r} has different prices or vCPUs in {prices.name} {lines} (keep one line)",
             )
     return found
 
@@ -228,13 +236,12 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Yield the zones of the region without a known price; a zone without a known price may be
-    cheaper."""
+    """Yield a doubt if zones of the region have no usable price: such a zone may be cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
         zones = " and ".join(row.zone or "the whole region" for row in unpriced)
-        yield f"{_lines(unpriced)}: no {columns} of {zones}, left out"
+        yield f"{_lines(unpriced)}: no {columns} for {zones}, which may be cheaper"
 
 
 def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
@@ -258,7 +265,8 @@ def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
 
 
 def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
-    """Return the listed price of a commitment, or the on-demand price minus the stated discount."""
+    """Return the prices. A committed price that is not listed is the on-demand price minus the
+    configured discount."""
     on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
     if committed is None and on_demand is not None and discount is not None:
         committed = on_demand * (1 - discount)
@@ -266,10 +274,10 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
 
 
 def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
-    """Yield doubts about a row with a price."""
+    """Yield reasons why the price in a row may be wrong; `rows` has all rows of the machine."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
-        yield f"{_lines(same)}: the same price in each"
+        yield f"{_lines(same)} have the same price"
     for doubt in _unlikely(row.prices):
         yield f"line {row.line}: {doubt}"
     on_demand = row.prices["on_demand"]
@@ -279,11 +287,14 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
     elsewhere.pop(row.region)
     usual = median(elsewhere.values()) if elsewhere else on_demand
     if not usual / SUSPICIOUS_REGION < on_demand < usual * SUSPICIOUS_REGION:
-        yield f"line {row.line}: {on_demand:g} an hour, and {usual:g} in other regions"
+        yield (
+            f"line {row.line}: the price is {on_demand:g} an hour, but the median of other regions"
+            f" is {usual:g}"
+        )
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield doubts about the spot price and the committed price, compared with the on-demand
+    """Yield reasons why the spot price or the committed price may be wrong, given the on-demand
     price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:

@@ -1,6 +1,6 @@
-"""Make the tasks of the cells of a study, with the code and the software versions of each job.
+"""Make the tasks of the cells of a study, and find the code and the software versions of each job.
 
-Parts that the repeats of a cell share are made only once.
+Values that the repeats of a cell share are computed only once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class MeasureTasks:
-    """Tasks of the cells by the id of the cell, as `planning` and `provenance` make them.
+    """Tasks of the cells of a study. Each method has the id of a cell as argument.
 
-    Jobs share the values, so the caller must not change them.
+    Jobs share the returned values, so the caller must not change them.
     """
 
     def __init__(self, study: Study, sources: Sources) -> None:
@@ -41,11 +41,11 @@ class MeasureTasks:
         return self._code(self._study.cells[cell].repeated)
 
     def versions(self, cell: str) -> dict[str, str]:
-        """Return the versions of the software that serves and sends the requests of a cell."""
+        """Return the versions of the software of the server and the client of a cell."""
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:
-        """Return the task values of the first repeat of a cell."""
+        """Return the task of the first repeat of a cell."""
         return planning.measure_task(self._study, self._study.cells[f"{repeated}.r1"])
 
 

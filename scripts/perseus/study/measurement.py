@@ -22,28 +22,30 @@ class ArrivalProcess(Part):
     process: Literal["poisson", "constant", "gamma", "trace"] = Field(
         default="poisson",
         description=(
-            "The process that draws the open-loop arrivals. `constant` hides queueing and serves"
-            " for comparisons only."
+            "The arrival process of the open loop. With `constant` (equal gaps), fewer requests"
+            " wait in the queue than with real arrivals; use `constant` for comparisons only."
         ),
     )
     trace: TraceOf | None = Field(
         default=None,
         description=(
-            "A file of recorded arrivals, or a mapping that selects a part of the file; trace"
-            " only. Perseus scales the recorded gaps to each rate. A window begins at a random"
-            " time of the trace, and the trace repeats."
+            "A file of recorded arrivals, or a mapping that selects a part of the file; only for"
+            " process `trace`. Perseus scales the recorded gaps to each offered rate. Each window"
+            " begins at a random time of the trace. At the end of the trace, the window continues"
+            " with the beginning of the trace."
         ),
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
         default=None,
         description=(
-            "Coefficient of variation of the gaps between arrivals; gamma only. Default: 1."
+            "Coefficient of variation of the gaps between arrivals; only for process `gamma`."
+            " Default: 1."
         ),
     )
 
 
 class ClientSettings(Part):
-    """The way in which requests reach the server."""
+    """Protocol, shared memory and processes of the client."""
 
     protocol: Literal["grpc", "http"] = Field(
         default="grpc", description="The protocol of the requests."
@@ -51,8 +53,8 @@ class ClientSettings(Part):
     shared_memory: Flag = Field(
         default=False,
         description=(
-            "`true` puts inputs into system shared memory instead of into each request. The server"
-            " must be on the same host."
+            "With `true`, the client puts the inputs into system shared memory, not into each"
+            " request. The server must be on the same host."
         ),
     )
     processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(
@@ -69,8 +71,8 @@ class Measurement(Part):
 
     preset: PresetName = Field(
         default="quick",
-        description="Amount of evidence: confidence, windows, repeats"
-        " (docs/explanation/search.md).",
+        description="Amount of evidence: confidence of verdicts, lengths of windows, number of"
+        " repeats (docs/explanation/search.md).",
     )
     repeats: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
@@ -82,14 +84,15 @@ class Measurement(Part):
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
         default=None,
         description=(
-            "Target for half of the width of the 95 % interval of a sharing ratio. A cell of"
-            " several tenants ends its rounds at saturation when they reach this precision."
-            " Default: the target of the preset (docs/explanation/sharing-ratio.md)."
+            "Precision of a sharing ratio that is enough: half of the width of its 95 % interval."
+            " A cell of several tenants saturates the server in rounds, and ends these rounds early"
+            " at this precision. Default: the value of the preset"
+            " (docs/explanation/sharing-ratio.md)."
         ),
     )
     arrivals: ArrivalProcess = Field(
         default=ArrivalProcess(), description="The arrival process of the requests."
     )
     client: ClientSettings = Field(
-        default=ClientSettings(), description="The way in which requests reach the server."
+        default=ClientSettings(), description="Protocol, shared memory and processes of the client."
     )

@@ -1,5 +1,5 @@
-"""Define a model of a study: a network with its weights or a served model, with its precision and
-SLA."""
+"""Define a model of a study: a neural network with its weights, or a model that a server already
+has, with its precision and SLA."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ Positive = Annotated[Real, Field(gt=0)]
 
 
 class ValueRange(Part):
-    """The range of seeded noise."""
+    """The range of seeded random inputs."""
 
     low: Real = Field(description="The lowest value.", examples=[0.0])
     high: Real = Field(description="The highest value.", examples=[1.0])
 
 
 class Model(Part):
-    """A network of torchvision, an ONNX file, or a served model, with its SLA."""
+    """A neural network of torchvision or timm, an ONNX file, or a model that a server already has,
+    with its SLA."""
 
     name: Name = Field(
         description=("The name of the model in this study, which tenants refer to."),
@@ -49,10 +50,10 @@ class Model(Part):
         default=None,
         description=(
             "Many models in place of one: `all` classification models of torchvision, or patterns"
-            " such as [resnet*, vit_b_16]. Each architecture becomes a model, the lightest first."
-            " Perseus repeats the scenarios with this model for each architecture. The names of"
-            " these scenarios contain the name of the architecture in place of the name of this"
-            " model."
+            " of their names, such as [resnet*, vit_b_16]. Each matching architecture becomes a"
+            " model; the architectures with the fewest operations come first. Perseus repeats the"
+            " scenarios of this model for each architecture. In their names, the name of the"
+            " architecture replaces the name of this model."
         ),
     )
     weights: Annotated[Text, Field(min_length=1)] = Field(
@@ -66,18 +67,18 @@ class Model(Part):
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "The path of an ONNX file, in place of architecture and weights. The inputs and"
+            "The path of an ONNX file, in place of `architecture` and `weights`. The inputs and"
             " outputs are tensors of numbers. The weights are inside the file or in files beside"
-            " it, as torch.onnx.export writes them. If the responses to a batch equal the"
-            " responses to single examples, requests may have batches; otherwise each request is"
-            " one example."
+            " it, as torch.onnx.export writes them. Requests may have several examples only if the"
+            " network gives the same responses to a batch as to its single examples; Perseus"
+            " checks this."
         ),
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
         default=None,
         description=(
             "The name of a model that servers with launcher `remote` already have, in place of"
-            " architecture and weights. The server reports the inputs of the model. Perseus"
+            " `architecture` and `weights`. The server reports the inputs of the model. Perseus"
             " neither loads nor unloads the model (docs/how-to/remote-servers.md)."
         ),
         examples=["text_encoder"],
@@ -85,101 +86,105 @@ class Model(Part):
     shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(
         default={},
         description=(
-            "The sizes of inputs of an `onnx` file or a `served_model` that are not fixed, by the"
-            " name of the input: only the open sizes, {x: [48, 192]}, or all sizes after the"
-            " batch, {x: [3, 48, 192]}."
+            "The sizes that an `onnx` file or a `served_model` leaves open, by the name of the"
+            " input: only the open sizes, {x: [48, 192]}, or all sizes after the batch size,"
+            " {x: [3, 48, 192]}."
         ),
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
             "A folder with at least four PNG or JPEG files. Perseus uses the first eight files by"
-            " name. For a classification model, it preprocesses the images as torchvision does for"
-            " the weights (for `random` weights and weights of a file, as for `DEFAULT`). For"
-            " LIBRARY/NAME, it resizes and scales the images to the input. For an `onnx` file or a"
-            " `served_model`, it resizes the images to the input, and `layout`, `scale`, `mean`"
-            " and `std` define the remaining preprocessing. Default: seeded random images."
+            " name. For a classification model of torchvision, it preprocesses the images as"
+            " torchvision does for the weights (for `random` weights and weights of a file, as for"
+            " `DEFAULT`). For timm/NAME or torchvision/NAME, it resizes the images to the input and"
+            " scales their pixels. For an `onnx` file or a `served_model`, it resizes the images to"
+            " the input, and `layout`, `scale`, `mean` and `std` define the remaining"
+            " preprocessing. Default: seeded random images."
         ),
     )
     layout: Literal["nchw", "nhwc"] | None = Field(
         default=None,
         description=(
-            "Position of the channels of `images` for an `onnx` file or a `served_model`. Default:"
-            " the dimension of the input with size 1 or 3."
+            "Position of the colour channels in the input of an `onnx` file or a `served_model`"
+            " with `images`: before height and width (`nchw`) or after them (`nhwc`). Default: the"
+            " dimension of the input with size 1 or 3."
         ),
     )
     scale: Real = Field(
         default=1.0,
         description=(
-            "The factor for each pixel (0 to 255) of the `images` for an `onnx` file or a"
-            " `served_model`, such as 0.00392157."
+            "The factor for each pixel value (0 to 255) of the `images` for an `onnx` file or a"
+            " `served_model`, such as 0.00392157 (1/255)."
         ),
     )
     mean: tuple[Real, ...] | Real = Field(
         default=0.0,
         description=(
-            "The number that is subtracted after the multiplication with `scale`: one number, or"
-            " one number for each channel (red, green, blue)."
+            "The number that Perseus subtracts from a pixel value after the multiplication with"
+            " `scale`: one number, or one number for each channel (red, green, blue)."
         ),
     )
     std: tuple[Positive, ...] | Positive = Field(
         default=1.0,
         description=(
-            "The divisor after the subtraction of `mean`: one number, or one number for each"
-            " channel."
+            "The divisor of a pixel value after the subtraction of `mean`: one number, or one"
+            " number for each channel."
         ),
     )
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Your own examples for an `onnx` file, a `served_model` or LIBRARY/NAME: a file of"
-            " numpy.savez with an array for each input, under its name. The first size of each"
-            " array is the number of examples; Perseus uses at most 32 examples. Default: seeded"
-            " noise."
+            "Your own examples for an `onnx` file, a `served_model`, timm/NAME or"
+            " torchvision/NAME: a file of numpy.savez with one array for each input, under the name"
+            " of the input. The first dimension of each array counts the examples; Perseus uses at"
+            " most 32 examples. Default: seeded random numbers."
         ),
     )
     values: ValueRange | None = Field(
         default=None,
         description=(
-            "The range of the seeded noise for an `onnx` file, a `served_model` or LIBRARY/NAME,"
-            " both ends included, such as {low: 0, high: 30521} for tokens. By default,"
-            " floating-point numbers are standard normal, integers of one byte have any value, and"
-            " wider integers are 0 or 1."
+            "The range of the seeded random inputs of an `onnx` file, a `served_model`, timm/NAME"
+            " or torchvision/NAME, both ends included, such as {low: 0, high: 30521} for tokens. By"
+            " default, floating-point numbers are standard normal, integers of one byte have any"
+            " value, and wider integers are 0 or 1."
         ),
     )
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,
         description=(
-            "Height and width of the input in pixels; for an `onnx` file, all sizes that are not"
-            " fixed. Default: the size for which the weights were trained, or the size in the"
-            " file. The size of `images` before the crop keeps its proportion to the crop."
+            "Height and width of the input in pixels; for an `onnx` file, all sizes that the file"
+            " leaves open. Default: the size for which the weights were trained, or the size in the"
+            " file. If the preprocessing resizes and then crops the `images`, both sizes change in"
+            " the same proportion."
         ),
     )
     request: Literal["float32", "uint8"] = Field(
         default="float32",
         description=(
             "Content of the requests to a classification model of torchvision: `float32`"
-            " (normalised colours) or `uint8` (pixels of 0 to 255). `uint8` needs a quarter of the"
-            " bytes, and the network normalises the pixels itself."
+            " (normalised colours) or `uint8` (pixel values of 0 to 255). `uint8` requests have a"
+            " quarter of the bytes; Perseus adds the normalisation to the network."
         ),
     )
     deterministic: Flag = Field(
         default=True,
         description=(
-            "`false` measures an `onnx` file that gives different responses to the same request,"
-            " such as a network with random operators. Perseus does not check the responses of"
-            " this file, and the report states this."
+            "Write `false` for an `onnx` file or a `served_model` that gives different responses"
+            " to the same request, such as a network with random operators. Perseus then does not"
+            " check the responses of the model, and the report states this."
         ),
     )
     precision: Precision = Field(
         default="fp32",
         description=(
             "The numeric precision of the network; inputs and outputs stay fp32. bf16 needs a"
-            " server with runtime openvino, fp16 a GPU, int8 openvino or a GPU with tensorrt."
+            " server with runtime `openvino`. fp16 needs a GPU. int8 needs runtime `openvino`, or a"
+            " GPU with runtime `tensorrt`."
         ),
     )
     sla: Sla = Field(
-        description="The SLA: the response-time target that every certified load keeps.",
+        description="The SLA: the response-time target of the model.",
         examples=[{"latency_ms": 100.0}],
     )
 

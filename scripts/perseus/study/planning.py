@@ -114,7 +114,7 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        # A classification model never has a fixed batch size.
+        # Other models may have a fixed batch size; the repository then depends on this number.
         request_batch_size=1 if model.is_classifier else tenant.request_batch_size,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,
         preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
@@ -185,10 +185,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """Return the search settings of the preset.
-
-    The target width of sharing ratios matters only for cells of several tenants.
-    """
+    """Return the search settings of the preset, with `ratio_within` of the configuration for cells
+    of several tenants."""
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -262,7 +260,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
 
 
 def _coarse(sla_ms: float) -> float:
-    """Return the latency rounded down to one of 50, 100, 200, 500, 1000, ... ms; at least 50 ms."""
+    """Return a latency, rounded down to one of 50, 100, 200, 500, 1000, ... ms; at least 50 ms."""
     power = 10.0 ** math.floor(math.log10(sla_ms))
     return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
@@ -317,8 +315,8 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
-    """Yield the questions that a grid answers: one for each tenant alone, and one for each load
-    line of the experiments.
+    """Yield the questions of a grid. A question asks for the best setting for one tenant alone, or
+    for all tenants on one load line of the experiments.
 
     The function leaves out load lines that depend on results, since they differ between settings.
     """
@@ -339,8 +337,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """Return one question of a grid; `cells` has the names of the scenario and the load line of
-    each variant."""
+    """Return one question of a grid. `cells` has the scenario and the load line of each variant, by
+    name."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,
@@ -383,8 +381,8 @@ def track_task(study: Study) -> TrackTask | None:
 def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
     """Return the task that writes the report.
 
-    For a grid, the task has the settings of each variant. `traces` has a text for each trace, which
-    says how the trace was interpreted.
+    For a grid, the task contains all variants. `traces` has a message for each trace, which says
+    how the trace was interpreted.
     """
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}

@@ -1,5 +1,4 @@
-"""Define the settings of prices and figures. A change of these settings never repeats a
-measurement."""
+"""Define the settings of prices and figures, which never affect a measurement."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
 class Costs(Part):
-    """The prices of the results."""
+    """The prices from which Perseus computes costs."""
 
     pricing: Annotated[tuple[Pricing, ...], Field(min_length=1), Different] = Field(
         default=("on_demand", "spot"),
@@ -26,8 +25,8 @@ class Costs(Part):
     prices: Text | None = Field(
         default=None,
         description=(
-            "The price list of any cloud: a CSV file with the columns of the catalogues of"
-            " SkyPilot. Default: config/prices.csv beside the Snakefile."
+            "The path of the price list of any cloud: a CSV file with the columns of the"
+            " catalogues of SkyPilot. Default: config/prices.csv beside the Snakefile."
         ),
     )
     currency: Annotated[Text, Field(pattern=CURRENCY)] = Field(
@@ -43,21 +42,24 @@ class Costs(Part):
     priced_on: Annotated[Text, Field(pattern=DATE)] | None = Field(
         default=None,
         description=(
-            "The day on which the prices of the list were valid, such as 2026-09-01. A column Date"
-            " of the list takes precedence. Perseus stores the date with every cost."
+            "The day on which the prices of the list were valid, such as 2026-09-01. If the list"
+            " has a column Date, the dates in the list take precedence. Perseus stores the date"
+            " with every cost."
         ),
     )
     committed_discount: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
         default=None,
         description=(
-            "The share of the on-demand price that a commitment saves. This share applies to rows"
-            " without a CommittedPrice; the catalogues of SkyPilot have no CommittedPrice."
+            "The share of the on-demand price that a commitment saves. Perseus uses this share for"
+            " rows of the price list without a CommittedPrice. The catalogues of SkyPilot have no"
+            " CommittedPrice."
         ),
     )
     usd_per_kwh: Annotated[Real, Field(ge=0)] | None = Field(
         default=None,
         description=(
-            "Price of electricity, for the energy that the counters of the hardware measure."
+            "Price of electricity in USD per kWh, for the energy that the counters of the hardware"
+            " measure."
         ),
     )
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 class Effort:
     """Length of the counted part of a window.
 
-    The window lasts until the slowest tenant has `requests`, but at most `max_s` seconds. Slow
-    models get longer windows (`perseus.peak.durations`).
+    The window lasts until the tenant with the lowest rate has sent `requests` requests, but at most
+    `max_s` seconds. Slow models get longer windows (`perseus.peak.durations`).
 
-    The client evaluates the verdict of the window `looks` times, evenly spaced, and ends the window
-    as soon as the verdict is clear.
+    At `looks` evenly spaced times, the client computes the verdict of the window. It ends the
+    window as soon as the verdict is clear.
     """
 
     requests: int
@@ -25,19 +25,19 @@ class Effort:
 class SearchSettings:
     """Amount of evidence that a search collects."""
 
-    warm_up_s: float  # largest time until the latency is steady
+    warm_up_s: float  # longest warm-up: time until the latency is steady
     confidence: float  # one-sided confidence of each verdict, over all looks of a window together
-    settle_slas: float  # load offered before a window counts, in multiples of the longest SLA
+    settle_slas: float  # settling time of a window, in multiples of the longest SLA latency
     coarse: Effort
     near_limit: Effort
     certify: Effort
     slow_certify_s: float  # longest certification window of a slow model
     near_limit_windows: int
     certify_windows: int  # number of fresh windows that must all pass
-    ratio: float  # largest ratio high / low of a bracket that is narrow enough
-    rounds: int  # largest number of rounds on a shared server, in each of four probes
-    ratio_within: float  # target for half the width of the 95 % interval of a sharing ratio
-    max_windows: int = 16  # windows of bracketing and bisection, without repetitions
+    ratio: float  # bisection ends if high / low of the bracket is at most this ratio
+    rounds: int  # largest number of rounds in a saturation probe of a shared server
+    ratio_within: float  # half the width of the 95 % interval at which the rounds end early
+    max_windows: int = 16  # largest number of different loads in bracketing and bisection
 
 
 @dataclass(frozen=True)

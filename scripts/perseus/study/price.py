@@ -13,7 +13,7 @@ NotNegative = Annotated[Real, Field(ge=0)]
 
 
 class Rates(Part):
-    """Prices per hour of the parts of a machine."""
+    """Prices per hour of the vCPUs and the memory of a machine."""
 
     usd_per_vcpu_hour: Annotated[Real, Field(gt=0)] = Field(
         description="Price of one vCPU, in USD per hour.", examples=[0.033174]
@@ -26,14 +26,14 @@ class Rates(Part):
 class CustomMachine(Part):
     """A machine that is not in the price list, with prices in USD for its vCPUs and memory."""
 
-    vcpus: Annotated[Whole, Field(ge=1)] = Field(description="vCPUs.", examples=[6])
+    vcpus: Annotated[Whole, Field(ge=1)] = Field(description="Number of vCPUs.", examples=[6])
     memory_gib: NotNegative = Field(default=0.0, description="Memory in GiB.", examples=[12.0])
     on_demand: Rates = Field(
         description=("Prices without a commitment (on demand)."),
         examples=[{"usd_per_vcpu_hour": 0.033174}],
     )
-    spot: Rates | None = Field(default=None, description="Prices of spot instances.")
-    committed: Rates | None = Field(default=None, description="Rates of a commitment.")
+    spot: Rates | None = Field(default=None, description="Spot prices.")
+    committed: Rates | None = Field(default=None, description="Prices with a commitment.")
     source: Text | None = Field(
         default=None, description=("Source of the prices, for example a URL.")
     )
@@ -43,7 +43,8 @@ class PriceRow(Part):
     """The row of the price list that belongs to a server."""
 
     instance: Text = Field(
-        description="InstanceType in the price list (`costs.prices`). With `custom`, any name.",
+        description="InstanceType in the price list (`costs.prices`). With `custom`, a name of your"
+        " choice.",
         examples=["n1-standard-1"],
     )
     region: Text = Field(description="Region in the price list.", examples=["us-central1"])
@@ -57,17 +58,17 @@ class PriceRow(Part):
     accelerator: Annotated[Text, Field(pattern=ACCELERATORS)] | None = Field(
         default=None,
         description=(
-            "Accelerators with a separate price, such as GPUs on GCP: the AcceleratorName and the"
-            " count, such as T4:1, of a row without an instance. Perseus adds this price to the"
-            " price of the machine."
+            "Accelerators that the price list prices separately, such as GPUs on GCP: their name"
+            " and number, such as T4:1. Their AcceleratorName is in a row without an InstanceType."
+            " Perseus adds their price to the price of the instance."
         ),
     )
     share: Annotated[Real, Field(gt=0, le=1)] | None = Field(
         default=None,
         description=(
             "The share of the instance that the server uses and pays for: 0.25 if three more"
-            " servers use the rest, 1 if nobody uses the rest. Required if the number of vCPUs of"
-            " the instance differs from `cores`, or its accelerators from `gpus`."
+            " servers use the rest, 1 if nobody uses the rest. Required if the instance has another"
+            " number of vCPUs than `cores`, or another number of accelerators than `gpus`."
         ),
     )
     custom: CustomMachine | None = Field(

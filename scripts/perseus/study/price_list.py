@@ -21,8 +21,8 @@ from perseus.study.problems import ConfigError
 NEEDED: Final = ("InstanceType", "Region", "Price")
 MAX_LISTED: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
-"""Column of the price for each pricing. SkyPilot does not have the columns CommittedPrice, Source
-and Date; Perseus adds them."""
+"""Column of the price for each pricing. The catalogues of SkyPilot do not have the columns
+CommittedPrice, Source and Date; Perseus reads them if they exist."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
 """Spellings of a missing number, in lower case."""
 
@@ -85,7 +85,7 @@ def read_price_list(path: Path, name: str) -> PriceList:
             lines = [(reader.line_num, row) for row in reader if not _is_left_out(row)]
     except (OSError, ValueError, csv.Error) as error:
         why = getattr(error, "strerror", None) or "it is not a CSV file in UTF-8"
-        hint = "costs.prices: a CSV file with SkyPilot's columns"
+        hint = "`costs.prices` must be a CSV file with SkyPilot's columns"
         raise ConfigError([f"{name}: {why} ({hint})"]) from None
     columns = lines[0][1] if lines else []
     if missing := [column for column in NEEDED if column not in columns]:
@@ -94,13 +94,13 @@ def read_price_list(path: Path, name: str) -> PriceList:
     rows, problems = [], []
     for line, cells in lines[1:]:
         if len(cells) != len(columns):
-            fields = f"has {len(cells)} fields, and the header {len(columns)}"
+            fields = f"has {len(cells)} fields, but the header has {len(columns)}"
             problems.append(f"{name} line {line}: {fields} (correct or delete the line)")
             continue
         rows.append(_row(line, dict(zip(columns, cells, strict=True)), name))
     if problems:
         more = len(problems) - MAX_LISTED
-        problems[MAX_LISTED:] = [f"{name}: and {more} lines more"] if more > 0 else []
+        problems[MAX_LISTED:] = [f"{name}: {more} more lines with this problem"] if more > 0 else []
         raise ConfigError(problems)
     return PriceList(name, tuple(rows))
 

@@ -39,7 +39,7 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
     doubts = dict.fromkeys(doubt for part in parts for doubt in part.doubts)
     doubts |= {f"no {each.replace('_', '-')} price is known": None for each in missing}
     if price.date is None and costs.prices is not None:
-        doubts |= {"the day on which the price was valid is unknown (set costs.priced_on)": None}
+        doubts |= {"the day on which the price was valid is unknown (set `costs.priced_on`)": None}
     return price.model_copy(update={"doubts": tuple(doubts)})
 
 
@@ -83,7 +83,10 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
             " GPU (state the accelerators that you add to the instance, such as T4:1)",
         )
     if len(parts) > 1 and parts[0].accelerators:
-        raise UnpricedError("accelerator", f"the price of {wanted.instance!r} includes its own")
+        raise UnpricedError(
+            "accelerator",
+            f"the price of {wanted.instance!r} already includes accelerators (remove this key)",
+        )
     if vcpus is None:
         if wanted.share is None:
             raise UnpricedError(
@@ -92,23 +95,24 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
                 f" {wanted.instance!r}",
             )
         return wanted.share
-    has, used, least = f"{vcpus:g} vCPUs", f"cores is {server.cores}", server.cores / vcpus
+    has, used, least = f"{vcpus:g} vCPUs", f"{server.cores} cores", server.cores / vcpus
     if gpus:
-        has, used = f"{has} and {accelerators:g} accelerators", f"{used}, gpus are {gpus}"
+        has, used = f"{has} and {accelerators:g} accelerators", f"{used} and {gpus} GPUs"
         least = max(least, gpus / accelerators)
     if least > 1:
         raise UnpricedError(
-            "instance", f"{wanted.instance!r} has {has}, and {used} (take one that is larger)"
+            "instance",
+            f"{wanted.instance!r} has {has}, but the server has {used} (use a larger instance)",
         )
     if wanted.share is None and (server.cores != vcpus or (gpus and gpus != accelerators)):
-        part = f"share: {least:.3g} where others use the rest, " if least < 1 else ""
+        part = f"`share: {least:.3g}` if others use the rest, " if least < 1 else ""
         raise UnpricedError(
             "share",
-            f"is missing: {wanted.instance!r} has {has}, and {used} ({part}share: 1 where nobody"
-            " does)",
+            f"is missing: {wanted.instance!r} has {has}, but the server has {used} ({part}"
+            "`share: 1` if nobody uses the rest)",
         )
     if wanted.share is not None and wanted.share < least * 0.999:
         raise UnpricedError(
-            "share", f"is less than the server has: {wanted.instance!r} has {has}, and {used}"
+            "share", f"is too small: {wanted.instance!r} has {has}, and the server has {used}"
         )
     return 1.0 if wanted.share is None else wanted.share

@@ -27,14 +27,15 @@ EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
 CONVERT = ("onnx", "onnxruntime")
 OWN_ONNX = ("onnx", "onnxruntime")
 PICTURES = ("torch", "torchvision", "pillow")
-"""Packages whose version may change the output of a rule's job."""
+"""Packages whose version may change an export, a conversion, an ONNX file of the user, or the
+reference responses to images."""
 
 _TENSORS = "backends/perseus_tensors.py"  # the Python backends import this package
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Return the modules that a measurement runs, without the modules of other experiments,
-    launchers and protocols."""
+    """Return the fingerprint of the code that a measurement runs, without the modules of other
+    experiments, launchers and protocols."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -48,22 +49,22 @@ def measure_code(sources: Sources, task: MeasureTask) -> str:
 
 
 def ceiling_code(sources: Sources, task: CeilingTask) -> str:
-    """Return the modules that the measurement of a client ceiling runs, including the null
-    model."""
+    """Return the fingerprint of the code that measures a client ceiling, including the null model
+    (a backend that does no work)."""
     paths = ["ceiling.py", "backends/null/model.py", _TENSORS]
     return sources.fingerprint(paths, [_transport(task.client)])
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    """Return the modules behind a repository: the served runtime, and the preprocessing if clients
-    send images."""
+    """Return the fingerprint of the code that writes a repository. It includes the modules of the
+    runtimes and, if clients send image files, the module of the preprocessing."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Return the modules that the script of these tables runs."""
+    """Return the fingerprint of a script that makes these tables."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -79,8 +80,8 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    """Return the modules of the report page, and of all figures and tables, which define their
-    presentation."""
+    """Return the fingerprint of the code of the report. It includes the modules of all figures and
+    tables, since these modules define how the page shows figures and tables."""
     shown = [
         *sources.children("perseus.report.figures"),
         *sources.children("perseus.results.tables"),
@@ -90,7 +91,7 @@ def report_code(sources: Sources) -> str:
 
 
 def compare_code(sources: Sources) -> str:
-    """Return the modules of a comparison and of its page."""
+    """Return the fingerprint of the code that compares two results and writes the page."""
     parts = sources.files("perseus/report/templates")
     return sources.fingerprint(["compare.py", *parts], _experiments(sources))
 
@@ -108,7 +109,7 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Return the versions of the packages of the server and the client.
 
-    The task contains the name of a container image.
+    The versions in a container follow from the name of its image, which is in the task.
     """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []

@@ -26,8 +26,8 @@ from perseus.study.tasks.tables import Price
 from perseus.study.validation import validated
 
 RENAMED = {("measurement", "precision"): "preset"}
-"""Old names of keys that are still valid if their value is a preset. Today, `precision` is the
-numeric precision."""
+"""Old keys with their new names. An old key is valid only if its value is the name of a preset,
+since `precision` is now the numeric precision."""
 
 
 def read_study(
@@ -37,13 +37,14 @@ def read_study(
 
     `prices` is the price list, unless the configuration names another price list. Paths in the
     configuration are relative to `folder`. `most_cores` is the largest number of cores of a server
-    on the measuring machine, or None if unknown; settings of a grid with more cores are left out.
+    on the measuring machine, or None if unknown; the study leaves out settings of a grid with more
+    cores.
     Raises ConfigError with all problems.
     """
     try:
         plain = _plain(_with_new_names(raw))
     except RecursionError:
-        raise ConfigError(["the configuration: an anchor (&) contains itself"]) from None
+        raise ConfigError(["the configuration: a YAML anchor (&) contains itself"]) from None
     definition, problems, stand_ins = validated(plain)
     listed = None
     if definition is not None:
@@ -72,8 +73,8 @@ def read_study(
     }
 
     def priced(server: Server) -> tuple[Price, ...]:
-        """Return the price of a variant of a server, in proportion to the price of its base
-        server."""
+        """Return the prices of a server. A variant of a server pays the prices of the configured
+        server in proportion to its number of cores."""
         name = configured(server.name)
         return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
 

@@ -27,8 +27,8 @@ MAX_COUNT: Final = 10**9
 class Format(NamedTuple):
     """A public format of traces.
 
-    The fields are the columns that identify the format, the column of the times with its unit, and
-    the column with the seconds that a request had already taken at its time.
+    `columns` identify the format. `column` is the column of the times, in `unit`. If the times are
+    the ends of requests, `took_s` is the column with the durations of the requests in seconds.
     """
 
     name: str
@@ -59,15 +59,16 @@ FORMATS: Final = (
         for key in ("input_length", "output_length", "hash_ids", "text_input", "session_id")
     ),
 )
-"""Known formats. A file has the first format whose columns it all has."""
+"""Known formats. A file has the first format whose `columns` are all in the file."""
 
 
 @dataclass(frozen=True)
 class Recorded:
     """Recorded arrivals of a file.
 
-    `counts` arrived in intervals of `interval_s` that begin at `starts_s`, ascending, both of shape
-    (n,). With an interval of 0 s, the times are exact. All times lie in [0, length_s).
+    `counts[i]` requests arrived within `interval_s` seconds after `starts_s[i]`, or exactly at
+    `starts_s[i]` if `interval_s` is 0. Both arrays have the shape (n,), and `starts_s` is
+    ascending. All times lie in [0, length_s).
     """
 
     starts_s: NDArray[np.float64]
@@ -116,7 +117,7 @@ class Trace:
         unit, column = self.understood.unit, self.understood.column
         of = f" of column {column!r}" if column else ""
         interval_s = self.recorded.interval_s
-        within = f"at any time within {interval_s:g} s" if interval_s else ""
+        within = f"random times within intervals of {interval_s:g} s" if interval_s else ""
         notes = ", ".join(filter(None, (self.understood.note, within)))
         return (
             f"{name} was read as {self.format}: {count:,} requests in {duration_text(length_s)},"
@@ -129,8 +130,8 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 
     The recording lasts from the first time to one mean gap after the last time.
 
-    If several requests have the same second, and all times are whole seconds, the times were
-    rounded: each request then gets a random time within its second.
+    If all times are whole seconds and several requests have the same time, the times were rounded:
+    each request then gets a random time within its second.
     """
     is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
     times_s = times_s - times_s[0]
@@ -141,10 +142,11 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 
 
 def read_trace(path: Path, source: TraceSource) -> Trace:
-    """Read the selected arrivals of a trace, whose file is `path`.
+    """Read the selected arrivals of a trace from the file `path`.
 
-    Its times need not be sorted, and are relative to the first request of the whole file. Raises
-    OSError, and TraceError for a file without times.
+    The times in the file need not be sorted. The returned times are relative to the first request
+    of the file, even if the selection leaves this request out. Raises OSError, and TraceError for a
+    file without times.
     """
     file = open_trace(path)
     where = [(name, str(value)) for name, value in source.where.items()]
@@ -175,8 +177,8 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
 def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
     """Read the selected arrivals of a trace whose path is relative to `folder`.
 
-    Raises TraceError for all problems that a user can correct, also if the file cannot be opened,
-    or if the unit matters and is doubtful.
+    Raises TraceError for all problems that a user can correct, also if the file cannot be opened.
+    If `needs_unit` is true, it also raises TraceError for an ambiguous unit of the times.
     """
     try:
         trace = read_trace(folder / source.file, source)
@@ -201,20 +203,20 @@ def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
 
 
 def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
-    """Return the counts per minute, summed over all selected rows.
+    """Return the number of requests in each minute, summed over all selected rows.
 
-    A function has one row per trigger.
+    The file has one row for each function and trigger.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     minutes = file.columns[len(AZURE_FUNCTIONS) :]
     if not minutes or list(minutes) != [str(i + 1) for i in range(len(minutes))]:
-        raise TraceError(f"{file.path} row 1: the columns after Trigger are not 1,2,3 and so on")
+        raise TraceError(f"{file.path} row 1: the columns after Trigger are not 1, 2, 3 and so on")
     table = file.read(file.columns)
     mine = rows_that_are(file, table, where)
     if not table.num_rows:
-        raise TraceError(f"{file.path} has no function")
+        raise TraceError(f"{file.path} has no row of a function")
     table = table.filter(mine)
     rows = file.first_row + np.flatnonzero(mine)
     counts, bad = np.zeros(len(minutes), np.int64), list[str]()

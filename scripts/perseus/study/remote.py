@@ -33,7 +33,7 @@ def _at(given: dict[str, Any], port: int) -> str:
 
 
 class SecretHeader(Part):
-    """A header that every call carries. Its value is `prefix` and the value of the environment
+    """A header of every call. Its value is `prefix`, followed by the value of the environment
     variable `env`."""
 
     name: Annotated[Text, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = Field(
@@ -58,9 +58,9 @@ class Remote(Part):
 
     host: Annotated[Text, Field(pattern=HOST, max_length=253)] = Field(
         description=(
-            "The name or IP address of the server. Perseus never measures two servers with the"
-            " same name or address at the same time. All names of this machine, such as 127.0.0.1"
-            " and localhost, count as the same name."
+            "The host name or IP address of the server. Perseus never measures two servers on the"
+            " same host at the same time. All names of this machine, such as 127.0.0.1 and"
+            " localhost, count as the same host."
         ),
         examples=["127.0.0.1"],
     )
@@ -87,11 +87,12 @@ class Remote(Part):
         ),
     )
     headers: tuple[SecretHeader, ...] = Field(
-        default=(), description="Headers that every call carries, such as a token."
+        default=(), description="Headers of every call, for example with a token."
     )
     other_models: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="The action if the server has loaded models that are not in the study.",
+        description="What to do if the server has loaded models that are not in the study: `refuse`"
+        " stops, `allow` measures nevertheless.",
     )
     client_cores: Annotated[Whole, Field(ge=1)] = Field(
         default=1,
@@ -100,5 +101,5 @@ class Remote(Part):
 
     @property
     def slot(self) -> str:
-        """Snakemake resource of the server, which only one cell at a time may use."""
+        """Snakemake resource of the host of the server, which only one cell at a time may use."""
         return "remote_" + re.sub(r"[^a-z0-9]", "_", one_name(self.host))

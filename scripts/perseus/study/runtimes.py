@@ -1,8 +1,8 @@
 """Define the runtimes (backends that execute networks inside Triton) and their requirements.
 
-To add a runtime, add an entry here and a module of the same name in `models/runtimes` (its
-parameters in config.pbtxt). If a Python backend serves the runtime, also add a folder of the same
-name in `scripts/backends`.
+To add a runtime, add an entry here and a module of the same name in `models/runtimes`, which writes
+the parameters of the runtime for config.pbtxt. If a Python backend executes the networks, also add
+a folder of the same name in `scripts/backends`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
-"""Kind of the model file: an ONNX file, a program of torch.export, or a TensorRT plan."""
+"""Names of model files: an ONNX file, a program of torch.export, and a TensorRT plan."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Runtime:
 
     `precisions` has the supported precisions of each device. `python_backend` is true if
     scripts/backends has a backend of this name, which the embedded server runs. `native_backend` is
-    true if the images of NVIDIA contain a backend for the runtime; `platform` is the name of this
-    backend, if the name differs. `packages` has the packages whose version affects the Python
-    backend.
+    true if the container images of NVIDIA contain a backend for the runtime; `platform` is the name
+    of this backend, if it is not the name of the runtime. `packages` has the packages whose version
+    affects the Python backend.
     """
 
     title: str

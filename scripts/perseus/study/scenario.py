@@ -43,7 +43,10 @@ class ScenarioSettings(Part):
     )
     experiments: Annotated[tuple[Experiment, ...], Field(min_length=1)] = Field(
         default=(),
-        description=("The experiments on the scenario. Default: the peak of a dedicated scenario."),
+        description=(
+            "The experiments on the scenario. Default for a scenario of one tenant: the search for"
+            " its dedicated peak. A shared scenario needs at least one experiment."
+        ),
     )
     preset: PresetName | None = Field(
         default=None,
@@ -56,9 +59,9 @@ class ScenarioSettings(Part):
     grid: Grid | None = Field(
         default=None,
         description=(
-            "The settings to vary. Perseus measures all experiments of the scenario, and the"
-            " dedicated peaks of its tenants, with each setting. The report recommends one setting"
-            " for each model and mix."
+            "The settings that Perseus varies. With each setting, it measures all experiments of"
+            " the scenario and the dedicated peaks of its tenants. The report recommends one"
+            " setting for each model and mix."
         ),
     )
 

@@ -27,11 +27,12 @@ Cores = Annotated[Whole, Field(ge=1)]
 
 
 class Server(Part):
-    """Hardware, launcher and runtime of a server. The task of a cell has a
-    `tasks.measure.MeasuredServer` instead."""
+    """Hardware, launcher and runtime of a server."""
 
     name: Name = Field(description="The name of the server in this study.", examples=["cpu1"])
-    device: Device = Field(default="cpu", description="What computes (docs/how-to/gpu.md).")
+    device: Device = Field(
+        default="cpu", description="The hardware that executes the networks (docs/how-to/gpu.md)."
+    )
     gpus: Annotated[tuple[Gpu, ...], Field(min_length=1), Different] | None = Field(
         default=None,
         description=(
@@ -43,7 +44,7 @@ class Server(Part):
     launcher: LauncherName = Field(
         default="embedded",
         description=(
-            "The way in which the server starts. `embedded` starts the Triton of the"
+            "How Perseus starts the server. `embedded` starts the Triton of the"
             " nvidia-pytriton wheel. `remote` uses a server that already runs"
             " (docs/how-to/remote-servers.md). All other launchers start a container of NVIDIA"
             " (docs/how-to/containers.md)."
@@ -59,8 +60,8 @@ class Server(Part):
     )
     runtime: RuntimeName = Field(
         default="onnxruntime",
-        description="The backend that executes the networks inside Triton. openvino is for CPUs,"
-        " tensorrt for GPUs in a container.",
+        description="The backend that executes the networks inside Triton. `openvino` is for CPUs,"
+        " `tensorrt` for GPUs in a container.",
     )
     cores: Cores = Field(
         description=(
@@ -84,8 +85,8 @@ class Server(Part):
     other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
         default=(),
         description=(
-            "Other rows of the price list for this server, such as other regions or clouds. The"
-            " table other_costs has the costs at these prices; all other results use `price`."
+            "More rows of the price list for this server, such as rows of other regions or clouds."
+            " The table `other_costs` has the costs at these prices; all other results use `price`."
         ),
     )
 
@@ -107,7 +108,7 @@ class Server(Part):
 
     @property
     def served_gpus(self) -> tuple[int, ...]:
-        """Numbers of the GPUs inside the server: from 0 on, if this host passes the GPUs to the
-        server."""
+        """Numbers of the GPUs as the server sees them. A server that runs on this host sees its
+        GPUs as 0, 1, and so on."""
         gpus = self.gpus or ()
         return gpus if self.remote else tuple(range(len(gpus)))

@@ -9,8 +9,8 @@ Value = str | int | tuple[int, ...]
 Setting = Mapping[str, Value]
 
 MARK: Final = "~"
-"""Character between the configured name and the setting in the name of a variant. A configured name
-cannot contain it."""
+"""Character before each key of the setting in the name of a variant. A configured name cannot have
+this character."""
 
 SHORT: Final = {
     "max_batch_size": "batch",
@@ -33,12 +33,12 @@ def describe(setting: Setting) -> str:
 
 
 def text(value: Value) -> str:
-    """Return the text of a value of a setting: 4-8 for a list, "none" for an empty list."""
+    """Return a value of a setting as text: "4-8" for the list [4, 8], "none" for an empty list."""
     return ("-".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
 
 
 def configured(name: str) -> str:
-    """Return the configured name behind a name, which may be the name of a variant."""
+    """Return the configured name: `name` without the suffix of a variant."""
     return name.partition(MARK)[0]
 
 

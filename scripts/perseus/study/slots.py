@@ -8,15 +8,14 @@ from typing import Final
 from perseus.study.cells import Cell, Study
 
 ALL_THREADS: Final = 100_000
-"""A number of cores above that of any machine; Snakemake lowers the number to the cores of the
-run."""
+"""More threads than any machine has cores. Snakemake lowers the number to its option `--cores`."""
 
 LOCAL: Final = "local_server"
 
 
 def threads(of: Cell) -> int:
-    """Return the threads of the job of a cell: all cores for a server on this host, or the client
-    cores for a remote server."""
+    """Return the threads of the job of a cell: all threads if the server is on this host, or the
+    number of client cores if the server is remote."""
     remote = of.scenario.server.remote
     return remote.client_cores if remote else ALL_THREADS
 

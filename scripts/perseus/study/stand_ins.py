@@ -13,7 +13,7 @@ from typing import Final
 from perseus.study.problems import Place, path
 
 _FOLLOWING: Final = re.compile(
-    # A reference to a replaced name does not name the item that the user means.
+    # A reference may mean an item whose own name is invalid and therefore replaced.
     r"models(\[\d+\](\.name)?)? (models\[\d+\]|scenarios\[\d+\]\.tenants\[\d+\]\.model"
     r"|demand\.models\[\d+\]\.name)"
     r"|servers(\[\d+\](\.name)?)? scenarios\[\d+\]\.servers\[\d+\]"
@@ -44,14 +44,15 @@ cause."""
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
-    """Return whether a stand-in replaced the value at this place or around it."""
+    """Return whether a stand-in replaced the value at this place, or a value that contains it."""
     return any(place[: len(each)] == each for each in stand_ins)
 
 
 def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
     """Return whether a stand-in may be the only cause of a problem.
 
-    A problem with this cause is reported only after the user corrects the replaced value.
+    Perseus does not report such a problem. If it has another cause, Perseus reports it after the
+    user corrects the replaced value.
     """
     return stands_in(place, stand_ins) or any(
         _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")
@@ -60,5 +61,6 @@ def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
 
 
 def _asks_for(place: Place, text: str, stand_in: Place) -> bool:
-    """Return whether a problem says that a mapping lacks a key that exists but is invalid."""
+    """Return whether a problem says that a key is missing, although the user gave it an invalid
+    value."""
     return place == stand_in[:-1] and f"{stand_in[-1]}:" in text

@@ -46,8 +46,8 @@ class Tenant(Part):
     instances: Instances = Field(
         default=1,
         description=(
-            "Number of instances of the network that serve in parallel (Triton's instance group);"
-            " for a GPU server, on each of its GPUs."
+            "Number of instances of the network that execute in parallel (Triton's instance"
+            " group). On a GPU server, each GPU has this number of instances."
         ),
     )
     max_batch_size: LargestBatch = Field(
@@ -56,8 +56,8 @@ class Tenant(Part):
     request_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
         default=1,
         description=(
-            "Number of images in each request, at most max_batch_size. Rates remain in requests/s;"
-            " costs are per image."
+            "Number of images in each request, at most `max_batch_size`. Rates remain in"
+            " requests/s; costs are per image."
         ),
     )
     dynamic_batching: DynamicBatching | None = Field(
@@ -70,8 +70,9 @@ class Tenant(Part):
     priority: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
         description=(
-            "Priority for the cores of the server among the tenants with a priority (rate limiter"
-            " of Triton): Triton serves priority 1 twice as often as priority 2."
+            "Priority with which the tenants take turns on the cores of the server (rate limiter"
+            " of Triton). A tenant with priority 1 gets twice as many turns as a tenant with"
+            " priority 2. Tenants without a priority need no turn."
         ),
     )
     intra_op_threads: Threads | None = Field(
@@ -84,12 +85,13 @@ class Tenant(Part):
     preprocessing: PreprocessedBy | None = Field(
         default=None,
         description=(
-            "The place of the conversion of images into tensors. With `server`, the client sends"
-            " image files, and the server decodes, resizes and normalises them before the network"
-            " (models of torchvision only). With `client`, the client converts the images before"
-            " the load, sends the tensors, and measures the CPU time of the conversion. The images"
-            " are the `images` of the model, or seeded random JPEG images of 512 x 384 pixels."
-            " Default: requests are tensors, and Perseus measures no conversion."
+            "Where image files are converted into tensors, for classification models of"
+            " torchvision. With `server`, the client sends image files, and the server decodes,"
+            " resizes and normalises them. With `client`, the client converts all image files"
+            " before the load, measures the CPU time of the conversion, and then sends the"
+            " tensors. The image files are the `images` of the model, or seeded random JPEG images"
+            " of 512 x 384 pixels. Default: the client sends tensors, and Perseus measures no"
+            " conversion."
         ),
     )
 

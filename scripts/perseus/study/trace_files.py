@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 MAX_LISTED: Final = 3
-"""Largest number of invalid rows that a message names; the message only counts further invalid
-rows."""
+"""Largest number of invalid rows that a message shows. The message states the number of all other
+invalid rows."""
 
 HEAD_BYTES: Final = 1 << 20
 """Number of bytes at the start of a file that contain the header and the first row."""
@@ -26,14 +26,14 @@ LOG_LINE: Final = re.compile(
     r"(\S+) \S+ (\S+) \[(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\]"
     r' "((?:[^"\\]|\\.)*)" (\d{3})\b'
 )
-"""The common log format of web servers, and the combined one, which has additional fields
+"""The common log format of web servers, and the combined log format, which has additional fields
 (httpd.apache.org/docs/current/logs.html)."""
 
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class TraceError(ValueError):
-    """Error: a file is no trace of arrivals. The message says why, and at which place."""
+    """Error: a file is no trace of arrivals. The message says why, with the row or line."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class TraceFile:
     read: Callable[[Sequence[str]], Any]
 
     def described(self) -> str:
-        """Return a description of the content, for a user who expected another content."""
+        """Return a description of the format, the columns and the first row, for error messages."""
         columns = ", ".join(map(repr, self.columns[:20]))
         first = ", ".join(repr(text[:40]) for text in self.first[:20])
         return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
@@ -63,7 +63,7 @@ class TraceFile:
         """Raise TraceError if there are invalid rows. The message names the first invalid rows."""
         if bad:
             more = len(bad) - MAX_LISTED
-            rest = f"; and {more} more such row{'s' if more > 1 else ''}" if more > 0 else ""
+            rest = f"; and {more} more invalid row{'s' if more > 1 else ''}" if more > 0 else ""
             raise TraceError(f"{self.path} {'; '.join(bad[:MAX_LISTED])}{rest}")
 
 
@@ -150,8 +150,7 @@ def _json_lines(path: Path, head: str) -> TraceFile:
             f"{path} line 1: {head[:40]!r} is no JSON object (write one object with named values"
             " per line)"
         )
-    # The reader parses only the selected values, since other values may have any type, even several
-    # types.
+    # The reader parses only the selected columns: other columns may have values of several types.
     kinds = {
         name: pa.float64() if isinstance(value, int | float) else pa.string()
         for name, value in row.items()
@@ -164,7 +163,7 @@ def _json_lines(path: Path, head: str) -> TraceFile:
         try:
             return pa_json.read_json(str(path), read_options=large, parse_options=parse)
         except pa.ArrowException as error:
-            raise TraceError(f"{path} is not of one kind of row: {error}") from None
+            raise TraceError(f"{path} cannot be read as JSON lines: {error}") from None
 
     first = tuple(each if isinstance(each, str) else json.dumps(each) for each in row.values())
     return TraceFile(path, "a file of JSON lines", tuple(row), first, 1, read)
@@ -214,7 +213,7 @@ def _csv(path: Path, head: str) -> TraceFile:
         file.refuse(bad)
         return table
 
-    file_format = "a CSV file" if has_names else "a text file without names of columns"
+    file_format = "a CSV file" if has_names else "a text file without column names"
     file = TraceFile(path, file_format, columns, first, 2 if has_names else 1, read)
     if not top:
         raise TraceError(f"{path} is empty")
@@ -226,7 +225,7 @@ def _stripped(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_data(row: Sequence[str]) -> bool:
-    """Return whether a row is data and no header: it has only numbers, or a date with a time."""
+    """Return whether a row is data, not a header: it has only numbers, or a date with a time."""
     return all(number(text) == number(text) for text in row) or any(map(is_date, row))
 
 
@@ -251,10 +250,9 @@ def _access_log(path: Path, line: str) -> TraceFile:
 
 
 def _log_row(line: str) -> tuple[str, ...]:
-    """Return the values of LOG_COLUMNS in a line of an access log; empty if the line has another
-    form.
+    """Return the values of LOG_COLUMNS in a line of an access log, with the time in ISO 8601.
 
-    The time is in ISO 8601.
+    The result is empty if the line has another format.
     """
     found = LOG_LINE.match(line)
     if found is None or found[4] not in MONTHS:

@@ -36,11 +36,11 @@ EPOCH_S: Final = (1e9, 1e10)
 """Range of seconds since 1970 that count as a date: from September 2001 to 2286."""
 
 LATEST_S: Final = 1e11
-"""Largest number of seconds since 1970, in the year 5138; larger numbers have another unit."""
+"""Largest valid number of seconds since 1970 (the year 5138). Larger numbers have another unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""At the end of summer time, clocks go back by one hour before 4 o'clock. Smaller steps back, of up
-to DISORDER_S seconds, mean that the lines of a log are not sorted."""
+"""At the end of summer time, clocks go back by HOUR_S before 4 o'clock (NIGHT_HOURS). If times go
+back by at most DISORDER_S, the lines of a log are not sorted exactly."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -61,7 +61,7 @@ class Understood:
 
     `column` is the name of the column, empty if the file has only one column. `unit` is s, ms, us
     or ns, or "dates" for dates with times. `note` has other assumptions in a few words, or is
-    empty. `doubt` is the reason why the unit may be another unit, or is empty.
+    empty. `doubt` is the reason why the interpretation may be wrong, or is empty.
     """
 
     column: str
@@ -129,7 +129,7 @@ def _stamped(file: TraceFile) -> list[str]:
 
 
 def _unit_since_1970(first: float, last: float) -> str | None:
-    """Return the unit in which both numbers are times after 2001; None for other numbers."""
+    """Return the unit in which both numbers are times since 1970 (from 2001 to 2286); else None."""
     units = (
         unit
         for unit, unit_s in UNIT_S.items()
@@ -173,17 +173,18 @@ def seconds(
 
 
 def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
-    """Return the unit in which all numbers are times since 1970.
+    """Return the unit in which all numbers are times since 1970; None if there is none.
 
-    It takes precedence over names: relative times begin at 0.
+    This unit takes precedence over a unit in the name of the column: relative times begin at 0, so
+    such large numbers are no relative times.
     """
     finite = numbers[np.isfinite(numbers)]
     return _unit_since_1970(finite.min(), finite.max()) if len(finite) else None
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Return the interpretation of the numbers as seconds, with a doubt if there is less than one
-    request per second."""
+    """Return the interpretation of the numbers as seconds, with a doubt if the median gap exceeds
+    1 s."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -224,22 +225,21 @@ def _checked(
 def _local(
     path: Path, times_s: NDArray[np.float64], understood: Understood
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times of a clock without a time zone, corrected if the clock went back by one
-    hour.
+    """Return local times without a time zone, corrected if the clock went back by one hour.
 
-    The change of the clock is only visible in a file that is otherwise sorted.
+    The step of the clock is visible only in a file that is otherwise sorted.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24
     is_clock = (times_s[back] - times_s[back - 1] >= -HOUR_S) & (hours < NIGHT_HOURS)
     most = 1 + np.ptp(times_s) / BETWEEN_AUTUMNS_S
     if not len(back) or not is_clock.all() or len(back) > most:
-        note = "without a zone: an hour that its clock repeats counts double"
+        note = "without a time zone: an hour that the clock repeats counts double"
         doubt = _doubled_hour(path, times_s)
         return times_s, Understood(understood.column, "dates", note, doubt)
     put_back = np.zeros(len(times_s))
     put_back[back] = HOUR_S
-    note = "without a zone; the hour that comes twice was read as two"
+    note = "without a time zone; the hour that the clock repeats was read as two hours"
     return times_s + np.cumsum(put_back), Understood(understood.column, "dates", note)
 
 
@@ -247,8 +247,8 @@ def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
     """Return a doubt about local times if an hour that some clocks show twice has many requests;
     else empty.
 
-    The hour must have significantly more requests than the hours around it, and at least 1.5 times
-    as many.
+    The hour must have significantly more requests than the mean of the hours before and after it,
+    and more than 1.5 times as many.
     """
     first_hour = int(times_s.min() // HOUR_S)
     requests = np.bincount((times_s // HOUR_S).astype(int) - first_hour).astype(float)
@@ -264,9 +264,9 @@ def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
             end = begin + timedelta(hours=1)
             return (
                 f"{path} has {requests[i]:,.0f} requests from {begin:%Y-%m-%d %H:%M} to"
-                f" {end:%H:%M}, and {around[i]:,.0f} an hour around it. Clocks show that hour twice"
-                f" ({zone}), and the file does not tell the two apart. Write times with their"
-                f" offset, such as {begin:%Y-%m-%dT%H:%M:%S}+01:00, or Z for UTC"
+                f" {end:%H:%M}, but {around[i]:,.0f} per hour before and after. Clocks show this"
+                f" hour twice ({zone}), and the file does not distinguish both hours. Write times"
+                f" with their offset, such as {begin:%Y-%m-%dT%H:%M:%S}+01:00, or Z for UTC"
             )
     return ""
 
@@ -278,7 +278,7 @@ def _is_shown_twice(hour: datetime, zone: str) -> bool:
 
 
 def duration_text(span_s: float) -> str:
-    """Return a length of time as text, in the largest unit of which it has at least two: 150 s is
+    """Return a duration as text, in the largest unit in which the number is at least 2: 150 s is
     "2.5 min"."""
     for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if span_s >= 2 * size_s:
@@ -289,8 +289,8 @@ def duration_text(span_s: float) -> str:
 def rows_that_are(
     file: TraceFile, table: Any, where: Sequence[tuple[str, str]]
 ) -> NDArray[np.bool_]:
-    """Return whether each row has these values in these columns. Raises TraceError if no row has
-    them."""
+    """Return a mask of the rows with all values of `where`, which has pairs of column and value.
+    Raises TraceError if there is no such row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

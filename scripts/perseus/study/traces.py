@@ -12,7 +12,7 @@ FileName = Annotated[Text, Field(min_length=1)]
 
 
 class TraceSource(Part):
-    """The file of a trace, and the rows that count."""
+    """The file of a trace, and a filter of its rows."""
 
     file: FileName = Field(
         description=(
@@ -25,22 +25,23 @@ class TraceSource(Part):
     column: FileName | None = Field(
         default=None,
         description=(
-            "The column of the times. Default: the only column, a column with a usual name for"
-            " times, or a column with dates or times since 1970."
+            "The column of the times. Default: the only column, the column with a usual name for"
+            " times, or the column with dates or times since 1970. If several columns fit, you must"
+            " name the column."
         ),
     )
     unit: Literal["s", "ms", "us", "ns"] | None = Field(
         default=None,
         description=(
-            "The unit of times that are numbers. Default: the unit of the file format, of the name"
-            " of the column or of times since 1970, or else s. If the unit is ambiguous, you must"
-            " give it."
+            "The unit of times that are numbers. Default: the unit in which the numbers are times"
+            " since 1970, or the unit in the name of the column, or the unit of the file format;"
+            " otherwise s. If the unit is ambiguous, you must name it."
         ),
     )
     where: dict[Text, Annotated[Text | Whole, Field(description="text or a whole number")]] = Field(
         default={},
         description=(
-            "A filter: only rows with these values in these columns count, such as"
+            "A filter: Perseus uses only the rows with these values in these columns, such as"
             " `{Model: GPT-4}`."
         ),
     )
@@ -58,6 +59,6 @@ def _as_source(value: Any) -> Any:
 TraceOf = Annotated[
     TraceSource,
     BeforeValidator(_as_source, json_schema_input_type=FileName | TraceSource),
-    Field(description="a file, or a mapping with file:, column:, unit: and where:"),
+    Field(description="a file, or a mapping with `file:`, `column:`, `unit:` and `where:`"),
 ]
-"""Type of a trace in a configuration; the path of the file alone is also valid."""
+"""Type of a trace in a configuration: a mapping, or only the path of the file."""

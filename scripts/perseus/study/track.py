@@ -1,5 +1,4 @@
-"""Define the store for results outside the folder of the study. A change never repeats a
-measurement."""
+"""Define the MLflow tracking store for results, which never affects a measurement."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ class Track(Part):
     mlflow: Text | None = Field(
         default=None,
         description=(
-            "The MLflow tracking store: http://HOST:PORT of a server, or sqlite:///FILE. Each"
-            " change of the results becomes a run of the MLflow experiment with the name of the"
+            "The MLflow tracking store: http://HOST:PORT of a server, or sqlite:///FILE. Each time"
+            " the results change, Perseus adds a run to the MLflow experiment with the name of the"
             " study. The store needs the packages of envs/mlflow.txt."
         ),
     )

@@ -11,12 +11,12 @@ from itertools import chain
 from typing import Final, Literal
 
 PreprocessedBy = Literal["client", "server"]
-"""Places of the conversion of images into tensors."""
+"""Where images are converted into tensors."""
 
 CONFIG: Final = "config.pbtxt"
 ENSEMBLE_FILE, PREPROCESS_FILE = ".keep", "model.py"
-"""Name of the file in the version folder of an ensemble, and of the file in the version folder of a
-preprocessing model. An ensemble has no model file but needs the folder."""
+"""Files in the version folders of an ensemble and of a preprocessing model. An ensemble has no
+model file, but Triton needs its version folder."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
@@ -31,8 +31,8 @@ def tenant_of(model: str) -> str:
 
 
 def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str) -> list[str]:
-    """Return all files of the tenant, relative to the repository; the network loads
-    `model_file`."""
+    """Return all files of a tenant, relative to the repository. `model_file` is the name of the
+    file of the network."""
     names = steps(tenant, preprocessing)
     before = {tenant: ENSEMBLE_FILE, names[0]: PREPROCESS_FILE} if names else {}
     loaded = {**before, names[-1] if names else tenant: model_file}

@@ -55,7 +55,7 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
         try:
             return Definition.model_validate(value), list(problems), stand_ins
         except ValidationError as error:
-            # Report only these places: failures that follow from them are no separate problems.
+            # A stand-in of an earlier round may cause errors: the function does not report them.
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
                 if not (stands_in(place, stand_ins) or _repeats_one(each, place, raw, stand_ins)):
@@ -114,7 +114,7 @@ class DefinitionSchema:
         return {"type": "null"} in self._part(place, raw).get("anyOf", [])
 
     def at(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part of the schema for a place; empty if no key may be there."""
+        """Return the part of the schema for a place; empty if the schema has no key there."""
         part = self._part(place, raw)
         resolved = self._resolved(part, _at(raw, place))
         # A description beside a reference belongs to the key, and not to the referenced part.
@@ -134,8 +134,8 @@ class DefinitionSchema:
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """Return the part with references resolved; among several kinds, the part for the kind of
-        the value."""
+        """Return the part with references resolved. If there is a part for each kind of experiment,
+        return the part for the kind of `value`."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -212,12 +212,12 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Return the problem of a value that is a URL in place of an address."""
+    """Return the problem of a value that is a URL although it must be an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
     wanted = address.rpartition(":")[0] or address if key == "host" else address
-    return f"has a scheme (use {wanted or 'the name'!r}, and set tls: for TLS)"
+    return f"has a URL scheme (write {wanted or 'the name'!r}, and set `tls:` for TLS)"
 
 
 def _unknown(place: Place, raw: Json) -> str:
@@ -227,7 +227,7 @@ def _unknown(place: Place, raw: Json) -> str:
     if len(place) > 2 and place[-3] == "experiments":
         owners = [kind for kind in KINDS if key in settings_of(kind).model_fields]
         if owners:
-            return f"applies to kind: {' and '.join(owners)} only"
+            return f"applies only to experiments of kind {' and '.join(owners)}"
     known = list(parent.get("properties", {}))
     if key == "precision" and "preset" in known:  # an older version used this name for the preset
         return (
@@ -238,7 +238,7 @@ def _unknown(place: Place, raw: Json) -> str:
 
 
 def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
-    """Yield the keys that YAML does not read as text, each with its mapping."""
+    """Yield the keys that YAML does not read as text, each with the place of its mapping."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         if items and not isinstance(key, str):
@@ -263,7 +263,7 @@ def _quoted(key: Json) -> str:
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
-    """Yield keys without a value, which would count as absent."""
+    """Yield the places of keys without a value; pydantic would treat them as absent keys."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)
@@ -314,7 +314,7 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
     if kind == "twice" and place[-1] == "servers":
-        listed = _at(raw, place)  # a single item is already too many
+        listed = _at(raw, place)  # replace only the duplicate item, not the whole list
         place = (*place, next(i for i, each in enumerate(listed) if each in listed[:i]))
     *outer, key = place
     parent = _at(raw, tuple(outer))

@@ -2,8 +2,8 @@
 server.
 
 Servers, tenants and scenarios keep their names, with the changed setting as a suffix: cpu1~runtime-
-openvino, squeezenet1_1~instances-2. Therefore a name stands for the same settings in all grids, and
-Perseus measures no cell twice.
+openvino, squeezenet1_1~instances-2. Therefore, the same name means the same settings in all grids,
+and Perseus measures no cell twice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class ScenarioGrid:
-    """A configured scenario with a grid, and its variants; the base variant comes first."""
+    """A configured scenario with a grid, and its variants. The first variant has the first value of
+    each key."""
 
     scenario: ScenarioSettings
     grid: Grid
@@ -51,7 +52,10 @@ class ScenarioGrid:
             if variant.why_not:
                 left_out.setdefault(variant.why_not, []).append(describe(variant.setting))
         measured = sum(not variant.why_not for variant in self.variants)
-        yield f"Grid of {self.scenario.name!r}: {measured} of {len(self.variants)} settings."
+        yield (
+            f"Grid of {self.scenario.name!r}: {measured} of {len(self.variants)} settings can be"
+            " measured."
+        )
         for why, settings in left_out.items():
             more = f" and {len(settings) - MAX_LISTED} more" if len(settings) > MAX_LISTED else ""
             yield f"  left out: {'; '.join(settings[:MAX_LISTED])}{more} ({why})"
@@ -106,7 +110,7 @@ def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
 
 
 def _changed(setting: Setting, own: Setting) -> dict[str, Value]:
-    """Return the keys that a setting changes."""
+    """Return the part of a setting whose values differ from the configured values `own`."""
     return {key: value for key, value in setting.items() if own.get(key, value) != value}
 
 

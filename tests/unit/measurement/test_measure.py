@@ -125,7 +125,7 @@ def test_the_record_says_what_recorded_arrivals_were_read_as(tmp_path, monkeypat
     assert json.loads(plain.record.read_text())["traces"] == {}
     traced = run(monkeypatch, tmp_path, lambda cell: Findings(OK), file=day, trace=source)
     assert json.loads(traced.record.read_text())["traces"] == {
-        "traces/day.txt": "traces/day.txt was read as a text file without names of columns:"
+        "traces/day.txt": "traces/day.txt was read as a text file without column names:"
         " 3 requests in 1.5 s, 2/s; times in ms"
     }
 

@@ -48,7 +48,7 @@ def problems(tmp_path):
 )
 def test_a_key_that_stands_twice_is_told_with_both_lines(problems, text, key, lines):
     first, last = lines
-    content = f" line {last}: {key!r} stands in line {first}, too (keep one of them)"
+    content = f" line {last}: {key!r} is already in line {first} (remove one of the lines)"
     assert problems(text) == [content]
 
 
@@ -90,9 +90,10 @@ def test_keys_are_of_a_profile_unless_the_command_line_sets_them(arguments, expe
 
 
 def test_a_problem_of_a_key_that_a_profile_sets_names_the_profile():
-    text = "set by config: in a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default"
+    text = "a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default, sets this key"
     assert naming_profile("email: unknown key", {"email"}) == (
-        f"email: unknown key ({text}: remove it there, or run with --profile none)"
+        f"email: unknown key ({text} in its section `config:`; remove the key there, or run with"
+        " --profile none)"
     )
     assert text in naming_profile("costs.pricing[0]: 'x' is not known", {"costs"})
     assert naming_profile("emails: unknown key", {"email"}) == "emails: unknown key"

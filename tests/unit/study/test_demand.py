@@ -67,7 +67,7 @@ def test_the_report_tells_what_a_trace_was_read_as(tmp_path):
     ("last", "interval_s", "expected"),
     [
         (1e12, 60, "day.txt row 4: '1000000000000.0' is too large for a time in s"),
-        (1.1e7, 1, "'day.txt' lasts 170 days, more than 10,000,000 times interval_s"),
+        (1.1e7, 1, "'day.txt' lasts 170 days, more than 10,000,000 times `interval_s"),
         ("2026-11-25", 60, "'day.txt' lasts 739,944 days, more than"),
     ],
 )
@@ -194,13 +194,13 @@ def test_a_demand_that_is_higher_as_a_whole_is_the_same_mix():
     ("models", "settings", "text"),
     [
         ([{"name": "squeezenet", "rps": 1}], {}, "demand.models[0].name: 'squeezenet' is not a"),
-        ([{"name": A}], {}, "demand.models[0]: has no rate (give rps:, or low_rps:"),
+        ([{"name": A}], {}, "demand.models[0]: has no rate (write `rps:`, or `low_rps:`"),
         ([{"name": A, "rps": 1, "peak_rps": 2}], {}, "demand.models[0]: has several"),
-        ([{"name": A, "peak_rps": 2}], {}, "has one or two of low_rps:"),
+        ([{"name": A, "peak_rps": 2}], {}, "has one or two of `low_rps:`"),
         (
             [{"name": A, "low_rps": 3, "typical_rps": 2, "peak_rps": 9}],
             {},
-            "must have low_rps <= typical_rps <= peak_rps",
+            "must have `low_rps` <= `typical_rps` <= `peak_rps`",
         ),
         ([{"name": A, "rps": -1}], {}, "demand.models[0].rps"),
         ([{"name": A, "rps": 0}], {}, "demand.models: have no rate above 0"),

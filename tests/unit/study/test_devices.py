@@ -33,27 +33,28 @@ def without(key):
     [
         (
             without("gpus"),
-            "servers[0].gpus: is missing: device is gpu (the numbers of its GPUs, such as [0])",
+            "servers[0].gpus: is missing: `device` is gpu (write the numbers of the GPUs, such as"
+            " [0])",
         ),
         (
             {**GPU, "device": "cpu"},
-            "servers[0].gpus: applies to device: gpu only, but device is 'cpu'",
+            "servers[0].gpus: applies only to `device: gpu`, but `device` is 'cpu'",
         ),
         (
             {**GPU, "runtime": "openvino"},
             "servers[0].runtime: 'openvino' does not run on device 'gpu'"
-            " (take onnxruntime or pytorch or tensorrt)",
+            " (use onnxruntime or pytorch or tensorrt)",
         ),
         (
             {**without("gpus"), "device": "cpu", "runtime": "tensorrt", "launcher": "docker",
              "image": IMAGE},
             "servers[0].runtime: 'tensorrt' does not run on device 'cpu'"
-            f" (take {' or '.join(ON_CPUS)})",
+            f" (use {' or '.join(ON_CPUS)})",
         ),
         (
             {**GPU, "runtime": "tensorrt"},
-            "servers[0].launcher: 'embedded' has no TensorRT (take docker, podman or apptainer,"
-            " with an image of NVIDIA's)",
+            "servers[0].launcher: 'embedded' has no TensorRT (use docker, podman or apptainer"
+            " with an image of NVIDIA)",
         ),
         ({**GPU, "gpus": [-1]}, "servers[0].gpus[0]: must be >= 0, not -1"),
         ({**GPU, "gpus": []}, "servers[0].gpus: must have at least 1 item"),
@@ -71,13 +72,13 @@ def test_fp16_needs_a_gpu_and_bf16_a_cpu():
     (told,) = problems(half)
     assert told.startswith(
         "scenarios[0].tenants[0].model: server 'cpu1' with device 'cpu' cannot run 'squeezenet1_1'"
-        " in fp16 (it needs device: gpu with runtime: onnxruntime or device: gpu with"
+        " in fp16 (the server needs device gpu with runtime onnxruntime or device gpu with"
     )
     assert load({**half, "servers": [GPU]}).models["squeezenet1_1"].precision == "fp16"
     (told,) = problems(
         {"models": [model(precision="bf16"), model("mobilenet_v3_small")], "servers": [GPU]}
     )
-    assert told.endswith("in bf16 (it needs device: cpu with runtime: openvino)")
+    assert told.endswith("in bf16 (the server needs device cpu with runtime openvino)")
 
 
 def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():

@@ -66,7 +66,7 @@ def test_patterns_choose_networks_and_keep_the_order_of_their_work(no_bf16):
     ("models", "message"),
     [
         (each(["resnet5"]), r"architectures: no architecture matches 'resnet5'.*'resnet50'"),
-        (each("all", onnx="a.onnx"), "architectures: applies to torchvision's models"),
+        (each("all", onnx="a.onnx"), "architectures: applies to models of torchvision only"),
     ],
 )
 def test_what_is_wrong_with_it_is_told(models, message):
@@ -77,5 +77,5 @@ def test_what_is_wrong_with_it_is_told(models, message):
 def test_many_architectures_are_served_alone():
     tenants = [{"model": "each"}, {"model": "each", "name": "each_2"}]
     shared = {"name": "shared", "servers": ["cpu1"], "tenants": tenants}
-    with pytest.raises(ConfigError, match="measures a model with many architectures alone"):
+    with pytest.raises(ConfigError, match="a model with `architectures:` must be the only tenant"):
         study(scenarios=[shared])

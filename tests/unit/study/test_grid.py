@@ -360,7 +360,7 @@ def test_the_questions_survive_the_way_through_a_rule():
             "server 'cpu1' with runtime 'onnxruntime' cannot run 'squeezenet1_1' in int8",
         ),
         ({"runtime": ["onnxruntime", "tensorrt"]}, "runtime tensorrt", "does not run on device"),
-        ({"cores": [1, 3]}, "cores 3", "this machine has 2 cores for a server"),
+        ({"cores": [1, 3]}, "cores 3", "on this machine, a server can have 2 cores"),
         (
             {"max_batch_size": [1, 8], "max_queue_delay_us": ["none", 0]},
             "batch 1, delay_us 0",
@@ -369,12 +369,12 @@ def test_the_questions_survive_the_way_through_a_rule():
         (
             {"max_batch_size": [4, 8], "max_queue_delay_us": [0], "preferred_batch_sizes": [[8]]},
             "batch 4, delay_us 0, preferred 8",
-            "preferred_batch_sizes: must be <= max_batch_size, which is 4",
+            "preferred_batch_sizes: must be <= `max_batch_size`, which is 4",
         ),
         (
             {"max_queue_delay_us": ["none", 0], "preferred_batch_sizes": [[4]]},
             "delay_us none, preferred 4",
-            "preferred_batch_sizes: without dynamic batching the server forms no batches",
+            "preferred_batch_sizes: without dynamic batching, Triton forms no batches",
         ),
     ],
 )
@@ -387,7 +387,8 @@ def test_an_impossible_combination_is_left_out_and_said(vary, left_out, why):
     assert describe(gone.setting) == left_out and why in gone.why_not
     assert len(study.cells) == len(grid.variants) - 1
     first, line = grid.messages()
-    assert first == f"Grid of 'squeezenet1_1': {len(study.cells)} of {len(grid.variants)} settings."
+    count = f"{len(study.cells)} of {len(grid.variants)}"
+    assert first == f"Grid of 'squeezenet1_1': {count} settings can be measured."
     assert line.startswith(f"  left out: {left_out} (") and why in line
     (question,) = planning.tables_task(study).grids
     assert [setting.why_not for setting in question.settings].count(gone.why_not) == 1
@@ -426,7 +427,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (alone({}), "grid.vary: names no key to vary"),
+        (alone({}), "grid.vary: is empty (add a key to vary"),
         (alone({"instances": []}), "grid.vary.instances: must have at least 1 item"),
         (alone({"instances": [1, 1]}), "grid.vary.instances: has 1 twice"),
         (alone({"instances": [0]}), "grid.vary.instances[0]: must be >= 1, not 0"),
@@ -448,7 +449,8 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         ),
         (
             alone({"instances": list(range(1, 65)), "intra_op_threads": list(range(1, 6))}),
-            "grid: has 320 settings, more than 300 (use design: one_at_a_time, or fewer values)",
+            "grid: has 320 settings, more than 300 (use `design: one_at_a_time`, or fewer"
+            " values)",
         ),
         (
             alone({"intra_op_threads": list(range(1, 257)), "instances": list(range(1, 65))},
@@ -457,7 +459,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         ),
         (
             alone({"precision": ["fp16", "int8"]}),
-            "grid: none of its settings can be measured: precision: server 'cpu1' with",
+            "grid: no setting of this grid can be measured: precision: server 'cpu1' with",
         ),
         (
             {"servers": [REMOTE], **alone({"cores": [1, 2]})},

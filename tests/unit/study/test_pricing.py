@@ -54,7 +54,7 @@ cpu_4x_general,,,4.0,16.0,0.2,us-east-1,,
 gpu_8x_v100,V100,8.0,92.0,448.0,6.32,us-east-1,"{'Gpus': [{'Name': 'V100', 'Count': 8.0}]}",
 """
 DAY = "2026-09-01"
-NO_DAY = "the day on which the price was valid is unknown (set costs.priced_on)"
+NO_DAY = "the day on which the price was valid is unknown (set `costs.priced_on`)"
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_accelerators_that_are_priced_apart_are_added(price):
     assert (one.zone, one.accelerator) == ("us-central1-b", "T4")  # where both are
     two = price(GCP, {**row, "accelerator": "T4:2"}, **(GPU | {"gpus": [0, 1]}))
     assert two.on_demand_usd_per_hour == pytest.approx(0.19 + 2 * 0.35)
-    assert two.source == "list.csv; 2 times one of list.csv"
+    assert two.source == "list.csv; 2 times the price of one in list.csv"
     whole = at("a2-highgpu-1g", "us-central1", accelerator="A100:1")
     assert price(GCP, whole, **(GPU | {"cores": 12})).on_demand_usd_per_hour == pytest.approx(
         0.73948 + 2.93391
@@ -168,7 +168,8 @@ def test_accelerators_in_the_row_of_the_instance_are_in_its_price(price, refused
     assert part.on_demand_usd_per_hour == 0.2  # an eighth of a GPU is one for a server
     catalogue = AWS + ",T4,1,,,,0.35,0.1,us-east-1,use1-az1,\n"
     assert refused(catalogue, {**row, "accelerator": "T4"}, **GPU) == [
-        "servers[0].price.accelerator: the price of 'g4dn.xlarge' includes its own"
+        "servers[0].price.accelerator: the price of 'g4dn.xlarge' already includes"
+        " accelerators (remove this key)"
     ]
 
 
@@ -177,7 +178,7 @@ def test_gpus_that_nobody_pays_for_are_refused(refused):
     assert problem.startswith("servers[0].price.accelerator: is missing: the server uses GPUs")
     (problem,) = refused(GCP, at("n1-standard-4", "us-central1", accelerator="T4:1"),
                          **(GPU | {"gpus": [0, 1]}))  # fmt: skip
-    assert "has 4 vCPUs and 1 accelerators, and cores is 4, gpus are 2" in problem
+    assert "has 4 vCPUs and 1 accelerators, but the server has 4 cores and 2 GPUs" in problem
 
 
 def test_own_rates_of_vcpus_and_memory(price):
@@ -226,8 +227,8 @@ def test_the_share_of_an_instance_is_stated(price, refused):
     row = at("n1-standard-4", "us-central1")
     (problem,) = refused(GCP, row)
     assert problem == (
-        "servers[0].price.share: is missing: 'n1-standard-4' has 4 vCPUs, and cores is 1"
-        " (share: 0.25 where others use the rest, share: 1 where nobody does)"
+        "servers[0].price.share: is missing: 'n1-standard-4' has 4 vCPUs, but the server has"
+        " 1 cores (`share: 0.25` if others use the rest, `share: 1` if nobody uses the rest)"
     )
     quarter = price(GCP, {**row, "share": 0.25})
     assert quarter.on_demand_usd_per_hour == pytest.approx(0.19 / 4)
@@ -235,14 +236,14 @@ def test_the_share_of_an_instance_is_stated(price, refused):
     assert (quarter.share, quarter.vcpus) == (0.25, 4)
     assert price(GCP, {**row, "share": 1}).on_demand_usd_per_hour == 0.19
     third = {**row, "share": 0.333}  # as one writes it
-    assert "is less than the server has" in refused(GCP, third, cores=2)[0]
+    assert "share: is too small: 'n1-standard-4' has 4" in refused(GCP, third, cores=2)[0]
 
 
 def test_more_cores_than_an_instance_has_are_refused(refused):
     (problem,) = refused(GCP, at("n1-standard-4", "us-central1", share=1), cores=8)
     assert problem == (
-        "servers[0].price.instance: 'n1-standard-4' has 4 vCPUs, and cores is 8 (take one that is"
-        " larger)"
+        "servers[0].price.instance: 'n1-standard-4' has 4 vCPUs, but the server has 8 cores"
+        " (use a larger instance)"
     )
 
 
@@ -353,7 +354,7 @@ def test_words_for_a_missing_number_are_no_number(price, refused, word):
     found = price(listed.format(word), at("a", "here"))
     assert (found.on_demand_usd_per_hour, found.spot_usd_per_hour) == (2, None)
     assert refused(listed.format(word), at("b", "here")) == [
-        "servers[0].price.instance: 'b' has no Price in list.csv line 3 (add one)"
+        "servers[0].price.instance: 'b' has no Price in list.csv line 3 (add a price)"
     ]
 
 
@@ -373,16 +374,16 @@ def test_a_row_with_a_spot_price_only_prices_spot_servers(price, refused):
     assert price(listed, at("big", "here"), cores=4).zone == "2"
     none = "InstanceType,Region,vCPUs,Price,SpotPrice\na,here,1,,\n"
     assert refused(none, at("a", "here"), costs=spot) == [
-        "servers[0].price.instance: 'a' has no Price or SpotPrice in list.csv line 2 (add one)"
+        "servers[0].price.instance: 'a' has no Price or SpotPrice in list.csv line 2 (add a price)"
     ]
 
 
 def test_rows_of_another_length_refuse_the_list_and_are_cut_short(refused):
     catalogue = "InstanceType,Region,vCPUs,Price\n" + "a,here,1\n" * 50
     found = refused(catalogue, at("a", "here"))
-    assert len(found) == 21 and found[-1] == "list.csv: and 30 lines more"
+    assert len(found) == 21 and found[-1] == "list.csv: 30 more lines with this problem"
     assert found[0] == (
-        "list.csv line 2: has 3 fields, and the header 4 (correct or delete the line)"
+        "list.csv line 2: has 3 fields, but the header has 4 (correct or delete the line)"
     )
 
 
@@ -401,19 +402,21 @@ def test_a_file_that_is_no_price_list_is_refused(refused, catalogue, message):
 
 def test_a_file_that_is_not_there_is_named(refused):
     (problem,) = refused("", at("a", "here"), costs={"prices": "none.csv"})
-    assert problem.startswith("none.csv: No such file or directory (costs.prices: a CSV")
+    assert problem.startswith("none.csv: No such file or directory (`costs.prices` must be")
 
 
 def test_a_price_that_is_missing_is_said(refused, price):
     catalogue = "InstanceType,Region,AvailabilityZone,vCPUs,Price,SpotPrice\n"
     catalogue += "a,here,1,1,,0.2\na,here,2,1,0,\na,there,1,1,0.5,\n"
     assert refused(catalogue, at("a", "here")) == [
-        "servers[0].price.instance: 'a' has no Price in list.csv lines 2 and 3 (add one)"
+        "servers[0].price.instance: 'a' has no Price in list.csv lines 2 and 3 (add a price)"
     ]
     assert price(catalogue, at("a", "there")).doubts == ("no spot price is known",)
     cheapest = price(catalogue + "a,here,3,1,0.9,0.5\n", at("a", "here"))
     assert cheapest.on_demand_usd_per_hour == 0.9
-    assert cheapest.doubts == ("list.csv lines 2 and 3: no Price of 1 and 2, left out",)
+    assert cheapest.doubts == (
+        "list.csv lines 2 and 3: no Price for 1 and 2, which may be cheaper",
+    )
     of_zone = price(catalogue + "a,here,3,1,0.9,0.5\n", {**at("a", "here"), "zone": "3"})
     assert of_zone.doubts == ()
 
@@ -421,10 +424,11 @@ def test_a_price_that_is_missing_is_said(refused, price):
 def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(refused, price):
     catalogue = "InstanceType,Region,vCPUs,Price,SpotPrice\na,here,1,1,0.5\n"
     assert refused(catalogue + "b,here,1,1,1\na,here,1,2,0.5\n", at("a", "here")) == [
-        "servers[0].price.instance: 'a' is in list.csv lines 2 and 4, which differ (keep one)"
+        "servers[0].price.instance: 'a' has different prices or vCPUs in list.csv lines 2 and 4"
+        " (keep one)"
     ]
     found = price(catalogue + "a,here,1,1,0.5\n", at("a", "here"))
-    assert found.doubts == ("list.csv lines 2 and 3: the same price in each",)
+    assert found.doubts == ("list.csv lines 2 and 3 have the same price",)
     assert found.on_demand_usd_per_hour == 1
 
 
@@ -436,7 +440,8 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
         (AZURE, at("Standard_A1_v2", "eastus"), {},
          "list.csv line 2: the spot price is 11% of the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="H100:8", share=1), GPU,
-         "list.csv line 10: 33.6061 an hour, and 78.3724 in other regions"),
+         "list.csv line 10: the price is 33.6061 an hour, but the median of other regions is"
+         " 78.3724"),
         (GCP, at("mine", "here", custom=own(spot=0.2)), {},
          "own rates: the spot price is not below the on-demand price"),
         (GCP, at("mine", "here", custom=own(spot=0.01)), {},
@@ -444,7 +449,7 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
         (GCP, at("mine", "here", custom=own(committed=0.1)), {},
          "own rates: the committed price is not below the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="P100"), GPU,
-         "list.csv has P100 in other zones than the machine"),
+         "list.csv lists P100 only in zones without the machine"),
     ],
     ids=["spot above", "spot at a ninth", "cheap region", "own spot above", "own spot at a tenth",
          "own commitment", "other zone"],
@@ -479,7 +484,7 @@ def test_so_are_those_before_the_columns(price, refused):
     catalogue = "# ours, of today\n\n" + LAMBDA
     assert price(catalogue, at("cpu_4x_general", "us-east-1"), cores=4).vcpus == 4
     (message,) = refused(catalogue + "a\n", at("cpu_4x_general", "us-east-1"), cores=4)
-    assert message.startswith("list.csv line 6: has 1 fields, and the header 9")
+    assert message.startswith("list.csv line 6: has 1 fields, but the header has 9")
 
 
 def test_the_usual_prices_of_clouds_are_not_doubted(price):
@@ -494,15 +499,16 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
          "instance: 'n1-standart-4' is not in list.csv (did you mean 'n1-standard-4'?)"),
         (at("m5.large", "us-central1"), "instance: 'm5.large' is not in list.csv (add a row"),
         (at("n1-standard-4", "mars"),
-         "region: 'n1-standard-4' has no price in 'mars' (known: us-central1, asia-east1)"),
+         "region: 'n1-standard-4' has no price in 'mars' (known regions: us-central1, asia-east1)"),
         (at("n1-standard-4", "us-central1", zone="z"),
-         "zone: 'n1-standard-4' has no price in 'z' (known: us-central1-a, us-central1-b)"),
+         "zone: 'n1-standard-4' has no price in 'z' (known zones: us-central1-a,"
+         " us-central1-b)"),
         (at("n1-standard-4", "us-central1", accelerator="T40"),
          "accelerator: 'T40' has no row of its own in list.csv (did you mean 'T4'?)"),
         (at("n1-standard-4", "us-central1", accelerator="H100:4"),
          "accelerator: list.csv has no 'H100:4' (known: H100:8)"),
         (at("n1-standard-4", "asia-east1", accelerator="T4"),
-         "region: 'T4:1' has no price in 'asia-east1' (known: us-central1)"),
+         "region: 'T4:1' has no price in 'asia-east1' (known regions: us-central1)"),
         (at("n1-standard-4", "us-central1", accelerator="T4:0"), "accelerator: 'T4:0' is not"),
         (at("n1-standard-4", "us-central1", share=0), "share: must be > 0, not 0"),
         (at("n1-standard-4", "us-central1", share=2), "share: must be <= 1, not 2"),
@@ -522,9 +528,9 @@ def test_what_is_not_in_the_list_or_cannot_be_is_refused_with_what_can(refused, 
 @pytest.mark.parametrize(
     ("costs", "message"),
     [
-        ({"currency": "EUR"}, "usd_per_currency_unit: is missing: currency is EUR"),
+        ({"currency": "EUR"}, "usd_per_currency_unit: is missing: `currency` is EUR"),
         ({"currency": "Euro"}, "currency: 'Euro' is not"),
-        ({"usd_per_currency_unit": 1.1}, "usd_per_currency_unit: applies to other currencies"),
+        ({"usd_per_currency_unit": 1.1}, "usd_per_currency_unit: must be 1 or left out, since"),
         ({"currency": "EUR", "usd_per_currency_unit": 0}, "usd_per_currency_unit: must be > 0"),
         ({"priced_on": "yesterday"}, "priced_on: 'yesterday' is not"),
         ({"priced_on": "2026-02-30"}, "priced_on: there is no day 2026-02-30"),

@@ -335,7 +335,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"models": [model("resnet51")]}, r"models\[0\]\.name: 'resnet51' .*did you mean 'resnet5"),
         (
             {"models": [model(architecture="nothing_like_it")]},
-            r"models\[0\]\.architecture: .*set architecture: to the name",
+            r"models\[0\]\.architecture: .*set `architecture:` to the name",
         ),
         (
             {"scenarios": [{**scenario(), "precision": "standard"}]},
@@ -345,23 +345,23 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"models": [model(wieghts="random")]}, r"models\[0\]\.wieghts: .*mean 'weights'"),
         (
             {"models": [model(weights="weights/none.pt")]},
-            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(give a state_dict file",
+            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(write a state_dict file",
         ),
         (
             {"models": [model("own", onnx="own.onnx", weights="DEFAULT")]},
-            r"models\[0\]\.weights: applies to models of torchvision, not to an onnx: file",
+            r"models\[0\]\.weights: does not apply to a model with `onnx:`",
         ),
         (
             {"models": [model("own", onnx="own.onnx")]},
-            r"models\[0\]\.onnx: there is no file 'own\.onnx'",
+            r"models\[0\]\.onnx: there is no ONNX file 'own\.onnx'",
         ),
         (
             {"models": [model("own", onnx="own.onnx", shape={"x": [3]}, input_size=64)]},
-            r"models\[0\]\.input_size: sets the same sizes as shape:",
+            r"models\[0\]\.input_size: sets the same sizes as `shape:`",
         ),
         (
             {"models": [model("own", onnx="o", images="i", values={"low": 0, "high": 1})]},
-            r"models\[0\]\.values: sets the inputs, which images: also sets",
+            r"models\[0\]\.values: defines the inputs, as `images:` does",
         ),
         (
             {"models": [model(weights="IMAGENET1K_V7")]},
@@ -412,11 +412,11 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"measurement": {"preset": "quik"}}, r"measurement\.preset: 'quik' .*mean 'quick'"),
         (
             {"measurement": {"arrivals": {"cv": 1}}},
-            r"arrivals\.cv: applies to process: gamma only, but process is 'poisson'",
+            r"arrivals\.cv: applies only to `process: gamma`, but process is 'poisson'",
         ),
         (
             {"measurement": {"arrivals": {"process": "gamma", "trace": "README.md"}}},
-            r"arrivals\.trace: applies to process: trace only, but process is 'gamma'",
+            r"arrivals\.trace: applies only to `process: trace`, but process is 'gamma'",
         ),
         (
             {"measurement": {"arrivals": {"process": "trace"}}},
@@ -437,7 +437,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"models": [model(weights="w" * 300)]}, r"weights: there is no file 'www"),
         (
             {"models": [{"name": "own", "onnx": "o" * 300, "sla": {"latency_ms": 5}}]},
-            r"onnx: there is no file 'ooo",
+            r"onnx: there is no ONNX file 'ooo",
         ),
         ({"models": [model(weights="a\0b")]}, r"weights: there is no file 'a\\x00b'"),
         ({"models": [model(images="a\0b")]}, r"images: 'a\\x00b' cannot be used"),
@@ -477,43 +477,46 @@ def background(**keys):
             scenario("squeezenet1_1", "mobilenet_v3"),
             r"tenants\[1\]\.model: .*mean 'mobilenet_v3_small'",
         ),
-        (scenario("squeezenet1_1", "squeezenet1_1"), r"tenants: 'squeezenet1_1' appears 2 times"),
+        (scenario("squeezenet1_1", "squeezenet1_1"), r"tenants: 'squeezenet1_1' is the name of 2"),
         (scenario(*PAIR, servers=["cpu2"]), r"servers\[0\]: 'cpu2' is not in servers .*'cpu1'"),
         (scenario(*PAIR, experiments=None), r"experiments: must be a list, not empty"),
         (
             shared(),
-            r"experiments\[0\]: a shared scenario needs mixes:, such as \[\[1, 1\]\], or hold:",
+            r"experiments\[0\]: a shared scenario needs `mixes:`, such as \[\[1, 1\]\], or"
+            r" `hold:`",
         ),
         (shared(kind="concurrency"), r"concurrencies: is missing .*such as \[1, 4, 16\]"),
         (
             shared(mixes=[[1, 1]], concurrencies=[1]),
-            r"concurrencies: applies to kind: concurrency"
-            r" only",
+            r"concurrencies: applies only to experiments of kind concurrency",
         ),
         (
             shared(kind="concurrency", concurrencies=[1], mixes=[[1, 1]]),
-            r"mixes: applies to kind: peak only",
+            r"mixes: applies only to experiments of kind peak",
         ),
         (shared(kind="concurrency", concurrencies=[0]), r"concurrencies\[0\]: must be >= 1, not 0"),
         (shared(kind="aa", restarts=1), r"restarts: must be >= 2, not 1"),
         (shared(kind="frontier", points=0), r"points: must be >= 1, not 0"),
-        (shared(kind="frontier", error_percent=5), r"error_percent: is only for predict: true"),
+        (
+            shared(kind="frontier", error_percent=5),
+            r"error_percent: applies only to `predict: true`",
+        ),
         (shared(kind="frontier", predict=True, error_percent=0), r"error_percent: must be > 0"),
         (shared(kind="aa", windows=1), r"windows: must be >= 2, not 1"),
         (
             scenario(PAIR[0], name=PAIR[0], experiments=[{"kind": "slowdown"}]),
-            r"experiments\[0\]: slowdown needs at least two tenants",
+            r"experiments\[0\]: `slowdown` needs at least two tenants",
         ),
         (
             shared(kind="slowdown", percent_of_peak=30, rate_rps=20),
-            r"has both percent_of_peak: and rate_rps: \(remove one\)",
+            r"has both `percent_of_peak:` and `rate_rps:` \(remove one of them\)",
         ),
         (shared(kind="slowdown", percent_of_peak=0), r"percent_of_peak: must be >= 1, not 0"),
         (shared(kind="slowdown", rate_rps=0), r"rate_rps: must be >= 0\.1, not 0"),
         (shared(kind="slowdown", rounds=1), r"rounds: must be >= 2, not 1"),
-        (shared(kind="aa", rounds=2), r"rounds: applies to kind: slowdown only"),
-        (background(), r"needs either percents_of_peak: or rates_rps:, the rates of the other"),
-        (background(percents_of_peak=[5], rates_rps=[5]), r"needs either percents_of_peak: or"),
+        (shared(kind="aa", rounds=2), r"rounds: applies only to experiments of kind slowdown"),
+        (background(), r"needs either `percents_of_peak:` or `rates_rps:`, the rates of"),
+        (background(percents_of_peak=[5], rates_rps=[5]), r"needs either `percents_of_peak:` or"),
         (background(search="mobilenet", rates_rps=[5]), r"search: .*mean 'mobilenet_v3_small'"),
         (shared(kind="background", rates_rps=[5]), r"search: is missing \(The tenant whose peak"),
         (background(percents_of_peak=[100]), r"percents_of_peak\[0\]: must be <= 99, not 100"),
@@ -528,7 +531,7 @@ def background(**keys):
                 name=PAIR[0],
                 experiments=[{"kind": "background", "search": PAIR[0], "percents_of_peak": [5]}],
             ),
-            r"experiments\[0\]: background needs at least two tenants",
+            r"experiments\[0\]: `background` needs at least two tenants",
         ),
         (shared(kind="replay"), r"process: is missing \(Arrival process"),
         (
@@ -552,26 +555,26 @@ def background(**keys):
             ),
             r"traces\[0\]: .*prices\.csv ",
         ),
-        (shared(mixes=[[1, 1]], cv=4), r"cv: applies to kind: replay only"),
-        (shared(kind="soak"), r"experiments\[0\]: soak needs percents_of_peak: or rates_rps:"),
+        (shared(mixes=[[1, 1]], cv=4), r"cv: applies only to experiments of kind replay"),
+        (shared(kind="soak"), r"experiments\[0\]: `soak` needs `percents_of_peak:` or `rates"),
         (
             shared(kind="soak", rates_rps=[5, 5], percents_of_peak=[30, 30]),
-            r"has both percents_of_peak: and rates_rps:",
+            r"has both `percents_of_peak:` and `rates_rps:`",
         ),
         (shared(kind="soak", rates_rps=[5]), r"rates_rps: has 1 numbers for 2 tenants"),
         (shared(kind="soak", rates_rps=[5, 0]), r"rates_rps\[1\]: must be > 0, not 0"),
         (shared(kind="soak", percents_of_peak=[30, 100]), r"peak\[1\]: must be <= 99, not 100"),
         (shared(kind="soak", rates_rps=[5, 5], duration_s=59), r"duration_s: must be >= 60, not"),
         (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
-        (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
-        (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),
+        (shared(mixes=[[1]]), r"mixes\[0\]: has 1 weights for 2 tenants"),
+        (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one weight must be above 0"),
         (shared(mixes=[[1, 1], [2, 2]]), r"the load line 'mix-1-1' is listed twice"),
-        (shared(hold="squeezenet1_1"), r"hold: and percents_of_peak: go together"),
+        (shared(hold="squeezenet1_1"), r"needs both `hold:` and `percents_of_peak:`, or neither"),
         (shared(hold="squeezenet"), r"hold: 'squeezenet' is not a tenant .*mean 'squeezenet1_1'"),
         (shared(hold="squeezenet1_1", percents_of_peak=[-25]), r"peak\[0\]: must be >= 1, not -25"),
         (
             shared(hold="squeezenet1_1", percents_of_peak=[5], mixes=[[1, 1]]),
-            r"has both mixes: and hold",
+            r"has both `mixes:` and `hold:`",
         ),
         (
             scenario(*PAIR, name="squeezenet1_1"),
@@ -588,7 +591,7 @@ def background(**keys):
         (shared(kind="frontier", predict="no"), r"predict: must be a boolean, not 'no'"),
         (
             scenario(BATCHES, PAIR[1]),
-            r"preferred_batch_sizes: must be <= max_batch_size, which is 4",
+            r"preferred_batch_sizes: must be <= `max_batch_size`, which is 4",
         ),
         (
             scenario({"model": "squeezenet1_1", "preprocessing": "sever"}, PAIR[1]),
@@ -596,7 +599,7 @@ def background(**keys):
         ),
         (
             scenario({"model": "squeezenet1_1", "preprocessing": "server", "priority": 1}, PAIR[1]),
-            r"tenants\[0\]\.preprocessing: preprocessing on the server ignores the tenant's",
+            r"tenants\[0\]\.preprocessing: preprocessing on the server ignores the `priority:`",
         ),
         (
             scenario({"model": "squeezenet1_1", "priority": 1, "intra_op_threads": 4}, PAIR[1]),
@@ -604,7 +607,7 @@ def background(**keys):
         ),
         (
             scenario(BATCHES | {"max_batch_size": 1}, PAIR[1]),
-            r"dynamic_batching: joins requests into batches, but max_batch_size is 1",
+            r"dynamic_batching: joins requests into batches, but `max_batch_size` is 1",
         ),
     ],
 )
@@ -630,7 +633,8 @@ def many(tenants, **experiment):
 )
 def test_a_cell_has_a_name_that_a_file_may_have(kind, keys):
     text = "\n".join(problems(many(60, kind=kind, **keys)))
-    assert re.search(r"experiments\[0\]: names a cell with \d{3} characters, more than 240", text)
+    message = r"experiments\[0\]: gives a cell a name of \d{3} characters, more than 240"
+    assert re.search(message, text)
 
 
 def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
@@ -656,7 +660,7 @@ def test_a_default_that_is_spelt_out_is_no_other_setting():
 def test_a_model_that_its_server_cannot_run_is_refused():
     models = [model(precision="bf16"), model("mobilenet_v3_small")]
     assert any(
-        "cannot run 'squeezenet1_1' in bf16 (it needs runtime: openvino)" in line
+        "cannot run 'squeezenet1_1' in bf16 (the server needs runtime openvino)" in line
         for line in problems({"models": models})
     )
     openvino = [{**BASE["servers"][0], "runtime": "openvino"}]
@@ -674,7 +678,9 @@ def test_a_price_that_is_not_in_the_table_is_refused():
     assert any(
         "mean 'n1-standard-" in line for line in problems(priced("n1-standart-1", "us-central1"))
     )
-    assert any("known: us-central1" in line for line in problems(priced("n1-standard-1", "mars")))
+    assert any(
+        "known regions: us-central1" in line for line in problems(priced("n1-standard-1", "mars"))
+    )
 
 
 def test_a_price_table_that_is_broken_is_named_by_line(tmp_path):
@@ -754,7 +760,7 @@ def scalars(schema):
 def test_a_configuration_that_contains_itself():
     models = [model("squeezenet1_1")]
     models.append(models)
-    assert problems({"models": models}) == ("the configuration: an anchor (&) contains itself",)
+    assert problems({"models": models}) == ("the configuration: a YAML anchor (&) contains itself",)
 
 
 MALFORMED = [
@@ -943,7 +949,7 @@ def test_pictures_are_refused_where_they_cannot_be_preprocessed(tmp_path):
     for side in ("client", "server"):
         (line,) = problems({"models": models, "scenarios": [scenario(by(side), PAIR[1])]})
         assert (
-            "tenants[0].preprocessing: 'squeezenet1_1' is an ONNX file, and Perseus knows" in line
+            "tenants[0].preprocessing: 'squeezenet1_1' is an ONNX file, but Perseus knows" in line
         )
     far = {**BASE["servers"][0], "launcher": "remote", "remote": {"host": "triton.example.org"}}
     (line,) = problems({"servers": [far], "scenarios": [scenario(by("server"), PAIR[1])]})
@@ -995,7 +1001,7 @@ def test_a_request_is_not_larger_than_a_batch():
     tenant = {"model": "squeezenet1_1", "max_batch_size": 4, "request_batch_size": 5}
     (line,) = problems({"scenarios": [scenario(tenant, "mobilenet_v3_small")]})
     assert line == (
-        "scenarios[0].tenants[0].request_batch_size: must be <= max_batch_size, which is 4"
+        "scenarios[0].tenants[0].request_batch_size: must be <= `max_batch_size`, which is 4"
     )
 
 
@@ -1030,9 +1036,9 @@ def test_a_closed_loop_opens_no_more_connections_than_a_client_process_can(loop)
 
     (found,) = problems(change(protocol="http"))
     assert found == (
-        "scenarios[0].experiments[0]: keeps 501 requests of each tenant in flight, and over http a"
-        " client process has at most 500 (lower it, or set measurement.client.processes: 2 or"
-        " measurement.client.protocol: grpc)"
+        "scenarios[0].experiments[0]: keeps 501 requests of each tenant in flight, but with http a"
+        " client process can have at most 500 (lower the number, or set"
+        " `measurement.client.processes: 2` or `measurement.client.protocol: grpc`)"
     )
     assert problems(change(protocol="http", processes=1)) == (found,)
     assert load(change(protocol="http", processes=2)) and load(change(protocol="grpc"))
@@ -1058,8 +1064,8 @@ def test_scenarios_of_one_tenant_on_a_server_agree_about_its_load_lines():
     assert list(found.cells) == [f"cpu1.squeezenet1_1.{name}.r1" for name in ("peak", "soak-5rps")]
     assert problems({"models": [model()], "scenarios": [light, heavy]}) == (
         "scenarios[1].experiments[0]: 'squeezenet1_1' alone on 'cpu1' has the load line 'soak-5rps'"
-        " with other settings in scenarios[0].experiments[0] (give one of the tenants a name: of"
-        " its own)",
+        " with other settings in scenarios[0].experiments[0] (give one of the tenants another"
+        " `name:`)",
     )
 
 
@@ -1083,17 +1089,18 @@ def test_a_server_may_have_no_price():
                     {**UNPRICED["servers"][0], "other_prices": [BASE["servers"][0]["price"]]}
                 ]
             },
-            "servers[0].price: is missing, although other_prices: has rows (move one to price:)",
+            "servers[0].price: is missing, although `other_prices:` has rows (move one to"
+            " `price:`)",
         ),
         (
             {**UNPRICED, "demand": {"models": [{"name": "squeezenet1_1", "rps": 3}]}},
             "demand.servers: 'cpu1' has no price, but Perseus plans fleets by their cost (give the"
-            " server a price:, or name only servers with a price)",
+            " server a `price:`, or name only servers with a price)",
         ),
         (
             {**UNPRICED, "scenarios": [scenario(*PAIR, grid={"vary": {"instances": [1, 2]}})]},
             "scenarios[0].grid: recommends the cheapest setting, but server 'cpu1' has no price"
-            " (give it a price:)",
+            " (give the server a `price:`)",
         ),
     ],
 )

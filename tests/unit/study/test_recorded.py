@@ -213,9 +213,10 @@ AUTUMN = [
 def test_the_hour_that_comes_twice_is_two(tmp_path):
     found = read(tmp_path, "\n".join(AUTUMN))
     assert np.diff(found.recorded.starts_s).tolist() == [60.0] * 239
-    assert "without a zone; the hour that comes twice was read as two" in found.message("x")
+    note = "without a time zone; the hour that the clock repeats was read as two hours"
+    assert note in found.message("x")
     sorted_since = read(tmp_path, "\n".join(sorted(AUTUMN)))
-    assert "an hour that its clock repeats counts double" in sorted_since.message("x")
+    assert "an hour that the clock repeats counts double" in sorted_since.message("x")
     with_zone = read(tmp_path, "\n".join(f"{text}+01:00" for text in AUTUMN))
     assert with_zone.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
 
@@ -240,9 +241,9 @@ def test_an_hour_with_twice_the_requests_is_refused_if_clocks_show_it_twice(
     with pytest.raises(TraceError) as error:
         read_named(tmp_path, source, needs_unit=True)
     assert str(error.value).startswith(
-        f"{path} has 120 requests from {repeated}:00 to {after[-2:]}:00, and 60 an hour around it."
-        f" Clocks show that hour twice ({zone}), and the file does not tell the two apart. Write"
-        " times with their offset, such as "
+        f"{path} has 120 requests from {repeated}:00 to {after[-2:]}:00, but 60 per hour before and"
+        f" after. Clocks show this hour twice ({zone}), and the file does not distinguish both"
+        " hours. Write times with their offset, such as "
     )
     written(tmp_path, "\n".join(f"{time}Z" for time in times))
     in_utc = read_named(tmp_path, source, needs_unit=True)
@@ -289,13 +290,12 @@ def test_what_was_understood_is_said(tmp_path):
     }
     assert text == {
         "a": "a was read as a CSV file: 3 requests in 2.25 s, 1.33/s; times of column 'TIMESTAMP'"
-        " in dates (without a zone: an hour that its clock repeats counts double)",
+        " in dates (without a time zone: an hour that the clock repeats counts double)",
         "b": "b was read as a BurstGPT trace: 4 requests in 101 s, 0.0396/s; times of column"
-        " 'Timestamp' in s (at any time within 1 s)",
-        "c": "c was read as a text file without names of columns: 3 requests in 1.5 s, 2/s; times"
-        " in s",
+        " 'Timestamp' in s (random times within intervals of 1 s)",
+        "c": "c was read as a text file without column names: 3 requests in 1.5 s, 2/s; times in s",
         "d": "d was read as an access log: 3 requests in 5 s, 0.6/s; times of column 'time' in"
-        " dates (at any time within 1 s)",
+        " dates (random times within intervals of 1 s)",
     }
 
 
@@ -316,7 +316,7 @@ FOUND = (
         ("time,size\n1,2\n", {"where": {"user": "a"}}, r"no column 'user' \(known: time, size\)"),
         ("1\nsoon\nlater\n2\n", {}, r"row 2: 'soon' is no time: .*; row 3: 'later' is no time"),
         ("a\nb\nc\nd\ne\n", {}, r"columns 'a'; its first row is 'b'\. row 2: 'b' is no time: use"),
-        ("1\na\nb\nc\nd\n", {}, r"row 4: 'c' is no time.*; and 1 more such row$"),
+        ("1\na\nb\nc\nd\n", {}, r"row 4: 'c' is no time.*; and 1 more invalid row$"),
         ("1\nnan\n2", {}, r"row 2: 'nan' is no time"),
         ("1\n-inf\n2", {}, r"row 2: '-inf' is no time"),
         ("1\n\n2,3\n4\n", {}, r"row 2: '2,3' has 2 of 1 columns"),
@@ -336,13 +336,13 @@ FOUND = (
         (b"PAR1and no more", {}, r"is a damaged Parquet file"),
         ('[{"timestamp": 1}, {"timestamp": 2}]', {}, r"line 1: '\[\{\"tim.* is no JSON object"),
         ('{\n"timestamp": 1}', {}, r"line 1: '\{.*' is no JSON object \(write one object"),
-        ('{"at": 1}\n{"at": "soon"}\n', {}, r"is not of one kind of row: .*from number to string"),
+        ('{"at": 1}\n{"at": "soon"}\n', {}, r"be read as JSON lines: .*from number to string"),
         ('{"at": 1}\n{"then": 2}\n', {}, r"row 2: 'None' is no time"),
         ('{"sent": 7, "size": [1]}\n', {}, r"'sent', 'size'; its first row is '7', '\[1\]'"),
-        ('{"sent": 7, "size": [1]}\n', {"column": "size"}, r"not of one kind of row"),
+        ('{"sent": 7, "size": [1]}\n', {"column": "size"}, r"cannot be read as JSON lines"),
         (LOG + "soon\n", {}, r"line 4: 'soon' is no line of an access log"),
-        (azure(minutes=0), {}, r"row 1: the columns after Trigger are not 1,2,3 and so on"),
-        (azure().replace("2,3", "3,2"), {}, r"row 1: the columns after Trigger are not 1,2,3"),
+        (azure(minutes=0), {}, r"row 1: the columns after Trigger are not 1, 2, 3 and so on"),
+        (azure().replace("2,3", "3,2"), {}, r"row 1: the columns after Trigger are not 1, 2, 3"),
         (azure("o,a,f,http,1,2"), {}, r"row 2: 'o,a,f,http,1,2' has 6 of 7 columns"),
         (
             azure("o,a,f,http,1,2,3", "o,a,f,http,1,-2,3", "o,a,f,http,1,2,3.5"),
@@ -355,7 +355,7 @@ FOUND = (
             r"row 3: '9999999999' in minute 1 is no count; row 2: '9223.*' in minute 3 is no count",
         ),
         (TWO_FUNCTIONS, {"where": {"HashFunction": "f3"}}, r"no row whose 'HashFunction' is 'f3'"),
-        (azure(), {}, r"trace\.csv has no function$"),
+        (azure(), {}, r"trace\.csv has no row of a function$"),
         (INVOCATIONS, {"where": {"func": "f3"}}, r"no row whose 'func' is 'f3' \(known: f1, f2\)"),
         (INVOCATIONS.replace("5161.5", "then"), {}, r"row 3: 'then' is no time"),
         (INVOCATIONS.replace("41.5", "long"), {}, r"row 4: 'long' is not a number"),

@@ -106,21 +106,24 @@ def test_the_gpus_of_a_remote_server_are_its_own():
     ("server", "expected"),
     [
         ({k: v for k, v in remote().items() if k != "remote"}, "servers[0].remote: is missing"),
-        (remote() | {"launcher": "embedded"}, "applies to launcher: remote only, but launcher is"),
+        (
+            remote() | {"launcher": "embedded"},
+            "applies only to `launcher: remote`, but `launcher` is",
+        ),
         (remote(host="a/../b"), "servers[0].remote.host: 'a/../b' is not valid here"),
         (remote(host="-oProxyCommand=x"), "is not valid here"),
         (remote(host="one\n"), "is not valid here"),
-        (remote(host="a..b"), "remote.host: 'a..b' is not an address"),
-        (remote(host="...."), "remote.host: '....' is not an address"),
-        (remote(host=":::"), "remote.host: '[:::]' is not an address"),
+        (remote(host="a..b"), "remote.host: 'a..b' is not a valid address"),
+        (remote(host="...."), "remote.host: '....' is not a valid address"),
+        (remote(host=":::"), "remote.host: '[:::]' is not a valid address"),
         (remote(host="a" * 70), "remote.host: 'aaa"),
-        (remote(grpc="a..b:80"), "remote.grpc: 'a..b:80' is not an address"),
-        (remote(http="[1:2]:80"), "remote.http: '[1:2]:80' is not an address"),
+        (remote(grpc="a..b:80"), "remote.grpc: 'a..b:80' is not a valid address"),
+        (remote(http="[1:2]:80"), "remote.http: '[1:2]:80' is not a valid address"),
         (
             remote(grpc="a:65536"),
-            "remote.grpc: 'a:65536' is not an address (parts of a name have 1",
+            "remote.grpc: 'a:65536' is not a valid address (parts of a name have 1",
         ),
-        (remote(grpc="a:0"), "remote.grpc: 'a:0' is not an address"),
+        (remote(grpc="a:0"), "remote.grpc: 'a:0' is not a valid address"),
         (
             remote(metrics="http://a:70000/metrics"),
             "remote.metrics: 'http://a:70000/metrics' is no",
@@ -128,18 +131,18 @@ def test_the_gpus_of_a_remote_server_are_its_own():
         (remote(grpc="triton.example.org"), "is not valid here (use host:port)"),
         (
             remote(host="https://triton.example.org:8000/v2"),
-            "remote.host: 'https://triton.example.org:8000/v2' has a scheme (use"
-            " 'triton.example.org', and set tls: for TLS)",
+            "remote.host: 'https://triton.example.org:8000/v2' has a URL scheme (write"
+            " 'triton.example.org', and set `tls:` for TLS)",
         ),
         (
             remote(grpc="dns:///triton:8001"),
-            "remote.grpc: 'dns:///triton:8001' has a scheme (use 'triton:8001', and set tls:"
-            " for TLS)",
+            "remote.grpc: 'dns:///triton:8001' has a URL scheme (write 'triton:8001', and"
+            " set `tls:` for TLS)",
         ),
         (
             remote(grpc="grpc://triton:8001"),
-            "remote.grpc: 'grpc://triton:8001' has a scheme (use 'triton:8001', and set tls:"
-            " for TLS)",
+            "remote.grpc: 'grpc://triton:8001' has a URL scheme (write 'triton:8001', and"
+            " set `tls:` for TLS)",
         ),
         (remote(host="triton:8001"), "'triton:8001' is not valid here (use a name or an IP"),
         (
@@ -152,21 +155,21 @@ def test_the_gpus_of_a_remote_server_are_its_own():
         (remote(tls="system", headers=[TOKEN, TOKEN]), "'authorization' is listed twice"),
         (
             remote(tls="system", headers=[TOKEN | {"name": "grpc-timeout"}]),
-            "headers[0].name: 'grpc-timeout' is set by the transport itself",
+            "headers[0].name: the client itself sets 'grpc-timeout'",
         ),
         (
             remote(tls="system", headers=[TOKEN | {"prefix": "a\r\nb: c"}]),
             "headers[0].prefix: 'a\\r\\nb: c' is not valid here",
         ),
         (remote(tls="system", headers=[TOKEN | {"env": "A B"}]), "headers[0].env: 'A B' is not"),
-        (remote(headers=[TOKEN]), "would reach 'triton.example.org' (host:)"),
+        (remote(headers=[TOKEN]), "would reach 'triton.example.org' (`host:`)"),
         (
             remote(host="127.0.0.1", http="10.0.0.7:80", headers=[TOKEN]),
-            "would reach '10.0.0.7' (http:)",
+            "would reach '10.0.0.7' (`http:`)",
         ),
         (
             remote() | {"image": "nvcr.io/nvidia/tritonserver:24.10-py3"},
-            "servers[0].image: applies to",
+            "servers[0].image: applies only to the launchers",
         ),
     ],
 )
@@ -183,5 +186,5 @@ def test_shared_memory_and_priorities_are_of_servers_that_are_started_here():
     study["scenarios"][0]["tenants"][0]["priority"] = 1
     study["measurement"] = {"client": {"shared_memory": True}}
     text = "\n".join(problems(study))
-    assert "launcher 'remote', is not on this host or does not share its memory" in text
+    assert "launcher 'remote', is not on this host or cannot access its shared memory" in text
     assert "tenants[0].priority: server 'far' is remote" in text

@@ -96,19 +96,19 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"process": "gamma"}, r"^: needs mean rates: rates_rps: or percents_of_peak:"),
+        ({"process": "gamma"}, r"^: needs mean rates: `rates_rps:` or `percents_of_peak:`"),
         (
             {"process": "gamma", "rates_rps": (1.0,), "percents_of_peak": (30,)},
-            r"^: has both rates_rps: and percents_of_peak:",
+            r"^: has both `rates_rps:` and `percents_of_peak:`",
         ),
-        ({"process": "mmpp", "cv": 2.0}, r"cv: applies to process: gamma only, but process is"
+        ({"process": "mmpp", "cv": 2.0}, r"cv: applies only to `process: gamma`, but process is"
                                          r" 'mmpp'"),
-        ({"process": "gamma", "burst_s": 2.0}, r"burst_s: applies to process: mmpp only"),
-        ({"process": "gamma", "traces": ("x",)}, r"traces: applies to process: trace only"),
+        ({"process": "gamma", "burst_s": 2.0}, r"burst_s: applies only to `process: mmpp`"),
+        ({"process": "gamma", "traces": ("x",)}, r"traces: applies only to `process: trace`"),
         ({"process": "trace"}, r"traces: is missing \(files of recorded arrivals\)"),
         (
             {"process": "gamma", "rates_rps": (1.0, 2.0, 3.0)},
-            r"rates_rps: has 3 entries for 2 tenants \(or one for all\)",
+            r"rates_rps: has 3 entries for 2 tenants \(write one entry for each",
         ),
         (
             {"process": "trace", "traces": ("times.csv", "none.csv")},
@@ -120,11 +120,11 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
         ),
         (
             {"process": "trace", "traces": ("times.csv",), "begins_s": (0.0, 250.0)},
-            r"times\.csv lasts 50 s from second 250 on, at time_scale 1, and duration_s is 120",
+            r"times\.csv lasts 50 s from second 250 on, at `time_scale` 1, but `duration_s` is 120",
         ),
         (
             {"process": "trace", "traces": ("times.csv",), "time_scale": 0.1},
-            r"times\.csv lasts 30 s from second 0 on, at time_scale 0\.1, and duration_s is 120",
+            r"lasts 30 s from second 0 on, at `time_scale` 0\.1, but `duration_s` is 120",
         ),
         (
             {"process": "trace", "traces": (F1, F2)},
@@ -132,7 +132,7 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
         ),
         (
             {"process": "trace", "traces": ("busy.csv",)},
-            r"busy\.csv has 1e\+05 requests/s, at time_scale 1, but the client can send",
+            r"busy\.csv has 1e\+05 requests/s, at `time_scale` 1, but the client can send",
         ),
     ],
 )  # fmt: skip

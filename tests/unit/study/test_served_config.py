@@ -101,8 +101,8 @@ def test_beside_models_that_are_brought_only_these_have_files():
     ]
     assert files.ceilings(study) == ["results/base/ceilings/far.json"]
     assert problems(mixed) == (
-        "servers[0].remote.other_models: must be allow: 'squeezenet1_1' is loaded on the server of"
-        " 'mine', a served_model (or give each model its own server)",
+        "servers[0].remote.other_models: must be allow, since Perseus loads 'squeezenet1_1' beside"
+        " 'mine', which the server already has (or use another server for one of both models)",
     )
 
 
@@ -122,31 +122,34 @@ def asking(**experiment):
     [
         (
             study_of(served(weights="DEFAULT")),
-            "models[0].weights: applies to deployed models only",
+            "models[0].weights: does not apply to a model with `served_model:`",
         ),
         (
             study_of(served(onnx="own.onnx")),
-            "models[0].onnx: applies to deployed models only",
+            "models[0].onnx: does not apply to a model with `served_model:`",
         ),
         (
             study_of(served(precision="fp16")),
-            "models[0].precision: applies to deployed models only",
+            "models[0].precision: does not apply to a model with `served_model:`",
         ),
         (study_of(served(images="photos")), "models[0].images: there is no folder 'photos'"),
         (
             study_of(served(input_size=64)),
-            "models[0].input_size: applies to deployed models only",
+            "models[0].input_size: does not apply to a model with `served_model:`",
         ),
-        (study_of(model(shape={"a": [1]})), "models[0].shape: applies to models with onnx: or"),
+        (study_of(model(shape={"a": [1]})), "models[0].shape: applies only to models with `onnx:`"),
         (
             study_of(model(values={"low": 0, "high": 1})),
-            "models[0].values: applies to models with onnx: or served",
+            "models[0].values: applies only to models with `onnx:` or `served",
         ),
-        (study_of(served(values={"low": 1, "high": 0})), "values.low: must be <= high, which is 0"),
+        (
+            study_of(served(values={"low": 1, "high": 0})),
+            "values.low: must be <= `high`, which is 0",
+        ),
         (study_of(served(inputs="none.npz")), "models[0].inputs: there is no file 'none.npz'"),
         (
             study_of(served(scale=0.5)),
-            "models[0].scale: applies to the images: of an onnx: file or",
+            "models[0].scale: applies only to the `images:` of a model with `onnx:` or",
         ),
         (study_of(served(served_model="a/b")), "'a/b' is not the name of a model (use letters,"),
         (study_of(served(shape={"a": [0]})), "models[0].shape.a[0]: must be >= 1, not 0"),
@@ -155,14 +158,14 @@ def asking(**experiment):
         (study_of(served(shape=[3])), "models[0].shape: must be a mapping (key: value), not [3]"),
         (
             {"models": [served()], "scenarios": [scenario("mine", name="mine")]},
-            "scenarios[0].tenants[0].model: 'mine' is a served_model, but server 'cpu1' is"
-            " started here by launcher 'embedded' (use a server with launcher: remote,",
+            "scenarios[0].tenants[0].model: 'mine' has `served_model:`, but server 'cpu1' starts"
+            " with launcher 'embedded' (use a server with `launcher: remote`,",
         ),
         (
             tenant(instances=2),
-            "tenants[0].instances: is a setting that the server has for 'text_encoder'",
+            "tenants[0].instances: does not apply to 'text_encoder', a model that",
         ),
-        (tenant(precision="fp32"), "tenants[0].precision: is a setting that the server has for"),
+        (tenant(precision="fp32"), "tenants[0].precision: does not apply to 'text_encoder'"),
         (
             study_of(
                 served(),
@@ -171,34 +174,34 @@ def asking(**experiment):
                     | {"grid": {"vary": {"instances": [1, 2]}}}
                 ],
             ),
-            "scenarios[0].grid: varies a setting that the server has for 'text_encoder', a"
-            " served_model",
+            "scenarios[0].grid: cannot vary the settings of 'text_encoder', a model that the"
+            " server already has (remove `grid:`)",
         ),
         (
             tenant(max_batch_size=8),
-            "tenants[0].max_batch_size: is a setting that the server has for",
+            "tenants[0].max_batch_size: does not apply to 'text_encoder'",
         ),
         (
             tenant(dynamic_batching={}),
-            "tenants[0].dynamic_batching: is a setting that the server has",
+            "tenants[0].dynamic_batching: does not apply to 'text_encoder'",
         ),
         (
             tenant(priority=1),
-            "tenants[0].priority: is a setting that the server has for 'text_encoder'",
+            "tenants[0].priority: does not apply to 'text_encoder', a model that",
         ),
         (
             tenant(intra_op_threads=1),
-            "tenants[0].intra_op_threads: is a setting that the server has",
+            "tenants[0].intra_op_threads: does not apply to 'text_encoder'",
         ),
         *(
             (
                 tenant(preprocessing=side),
-                "tenants[0].preprocessing: 'mine' is a served_model, and Perseus knows",
+                "tenants[0].preprocessing: 'mine' is a served_model, but Perseus knows",
             )
             for side in ("client", "server")
         ),
-        (asking(kind="startup"), "experiments[0]: 'startup' starts servers, but the model of"),
-        (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' starts servers, but the model of"),
+        (asking(kind="startup"), "experiments[0]: 'startup' starts servers, but the server of"),
+        (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' starts servers, but the server of"),
         (
             study_of(
                 served(),
@@ -206,7 +209,7 @@ def asking(**experiment):
                 scenarios=[scenario("mine", "twin", servers=["far"])],
             ),
             "scenarios[0].tenants[1].model: 'text_encoder' is also the model of"
-            " scenarios[0].tenants[0], and the server cannot distinguish both",
+            " scenarios[0].tenants[0], and the statistics of the server do not distinguish both",
         ),
     ],
 )

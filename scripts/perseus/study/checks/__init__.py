@@ -1,6 +1,6 @@
 """Check a configuration; each section has a module of its own.
 
-A check gets a definition in which each part is valid by itself.
+Before these checks, `validation` has checked the keys and the type of each value.
 """
 
 from __future__ import annotations

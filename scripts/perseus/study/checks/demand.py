@@ -11,7 +11,7 @@ from perseus.study.demand import ModelDemand
 from perseus.study.hints import meant_or_known
 from perseus.study.problems import Place, Problems, duplicates
 
-FORMS = "rps:, or low_rps:, typical_rps: and peak_rps:, or trace:"
+FORMS = "`rps:`, or `low_rps:`, `typical_rps:` and `peak_rps:`, or `trace:`"
 
 
 def problems(study: Definition, folder: Path) -> Problems:
@@ -34,7 +34,7 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield (
                 ("demand", "servers"),
                 f"{server.name!r} has no price, but Perseus plans fleets by their cost (give the"
-                " server a price:, or name only servers with a price)",
+                " server a `price:`, or name only servers with a price)",
             )
     if not any(rate > 0 for item in study.demand.models for rate in item.levels_rps or (1.0,)):
         yield ("demand", "models"), "have no rate above 0 (give at least one model a rate)"
@@ -49,10 +49,10 @@ def _rate_problems(at: Place, item: ModelDemand, interval_s: float, folder: Path
     three = item.low_rps, item.typical_rps, item.peak_rps
     given = [item.rps is not None, any(rate is not None for rate in three), item.trace is not None]
     if sum(given) != 1:
-        yield at, f"has {'no rate' if not any(given) else 'several'} (give {FORMS})"
+        yield at, f"has {'no rate' if not any(given) else 'several rates'} (write {FORMS})"
     elif given[1] and None in three:
-        yield at, "has one or two of low_rps:, typical_rps: and peak_rps: (give all three)"
+        yield at, "has one or two of `low_rps:`, `typical_rps:` and `peak_rps:` (write all three)"
     elif item.levels_rps and list(item.levels_rps) != sorted(item.levels_rps):
-        yield at, "must have low_rps <= typical_rps <= peak_rps"
+        yield at, "must have `low_rps` <= `typical_rps` <= `peak_rps`"
     if item.trace is not None:
         yield from trace_problems((*at, "trace"), item.trace, folder, interval_s=interval_s)

@@ -18,13 +18,13 @@ MAX_INTERVALS: Final = 10_000_000
 def brace_problems(at: Place, path: str) -> Problems:
     """Yield a problem if Snakemake would misread the path."""
     if "{" in path or "}" in path:
-        yield at, f"{path!r} has a brace, which Snakemake takes for a wildcard (rename it)"
+        yield at, f"{path!r} has a brace, which marks a wildcard for Snakemake (rename the file)"
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """Return the result of a test of a path.
+    """Return the result of a test of a path, such as `Path.is_file`.
 
-    The result is False if the test raises an error, since the file cannot exist or be accessed.
+    The result is False if the test raises OSError: the path is too long or cannot be accessed.
     """
     try:
         return test()
@@ -37,8 +37,8 @@ def trace_problems(
 ) -> Problems:
     """Yield the problems of a file with recorded arrivals.
 
-    With `interval_s`, the unit of the times matters. Otherwise only the ratios of the gaps between
-    arrivals matter.
+    `interval_s` is the length of the intervals of a demand, for which the unit of the times must be
+    known. Without it, Perseus scales the gaps between arrivals, so their unit has no effect.
     """
     yield from brace_problems(at, source.file)
     try:
@@ -48,10 +48,10 @@ def trace_problems(
         return
     if not recorded.counts.any() or (interval_s is None and recorded.is_of_one_time):
         wanted = "arrivals" if interval_s else "at least two arrivals at different times"
-        yield at, f"{source} needs {wanted}"
+        yield at, f"{source} must have {wanted}"
     if interval_s and recorded.length_s > MAX_INTERVALS * interval_s:
         yield (
             at,
             f"{source.file!r} lasts {recorded.length_s / 86_400:,.0f} days, more than"
-            f" {MAX_INTERVALS:,} times interval_s: (check the unit of its times)",
+            f" {MAX_INTERVALS:,} times `interval_s:` (check the unit of its times)",
         )

@@ -49,10 +49,10 @@ def _grid_problems(
 ) -> Problems:
     count = grid.size * len(servers)
     if not grid.vary.lists:
-        yield (*at, "vary"), "names no key to vary (add one, such as instances: [1, 2])"
+        yield (*at, "vary"), "is empty (add a key to vary, such as `instances: [1, 2]`)"
         return
     if count > MAX_SETTINGS:
-        fewer = "" if grid.design == "one_at_a_time" else "design: one_at_a_time, or "
+        fewer = "" if grid.design == "one_at_a_time" else "`design: one_at_a_time`, or "
         yield at, f"has {count} settings, more than {MAX_SETTINGS} (use {fewer}fewer values)"
         return
     for server in servers:
@@ -60,12 +60,12 @@ def _grid_problems(
             yield (
                 at,
                 f"recommends the cheapest setting, but server {server.name!r} has no price (give"
-                " it a price:)",
+                " the server a `price:`)",
             )
         if grid.vary.cores and LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "vary", "cores"),
-                f"server {server.name!r} is remote, so its cores cannot vary (remove it)",
+                f"server {server.name!r} is remote, so its cores cannot vary (remove `cores:`)",
             )
         if grid.at_most.joules_per_inference is not None and not _tells_energy(server):
             yield (
@@ -76,7 +76,7 @@ def _grid_problems(
     made = list(variants(item, grid, servers, models))
     reasons = [why_not(variant, models, most_cores) for variant in made]
     if all(reasons):
-        yield at, f"none of its settings can be measured: {'; '.join(dict.fromkeys(reasons))}"
+        yield at, f"no setting of this grid can be measured: {'; '.join(dict.fromkeys(reasons))}"
     names = [name for each in made for name in _cell_names(each)]
     yield from cell_name_problems(at, names, "vary fewer keys, or shorten names")
 
@@ -99,16 +99,16 @@ def _reasons(
     here = not LAUNCHERS[server.launcher].elsewhere
     if here and "cores" in variant.setting and most_cores is not None and server.cores > most_cores:
         yield (
-            f"cores: this machine has {most_cores} cores for a server, since the client needs at"
-            " least one core"
+            f"cores: on this machine, a server can have {most_cores} cores, since the client needs"
+            " at least one core"
         )
     joins = all(tenant.dynamic_batching for tenant in tenants)
     if variant.setting.get("preferred_batch_sizes") and not joins:
-        yield "preferred_batch_sizes: without dynamic batching the server forms no batches"
+        yield "preferred_batch_sizes: without dynamic batching, Triton forms no batches"
     precisions = {tenant.precision or models[tenant.model].precision for tenant in tenants}
     is_cpu_here = here and server.device == "cpu" and most_cores is not None
     if "precision" in variant.setting and "bf16" in precisions and is_cpu_here and not has_bf16():
-        yield "precision: this CPU has no instructions for bf16, and would compute in fp32"
+        yield "precision: this CPU has no bf16 instructions, so it would compute in fp32"
     found = list(device_problems((), server))
     for tenant in tenants:
         found += tenant_problems((), tenant, models, [server])

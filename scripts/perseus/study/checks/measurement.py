@@ -27,13 +27,13 @@ def _shared_memory_problems(study: Definition) -> Problems:
         if not LAUNCHERS[server.launcher].shares_memory:
             yield (
                 ("measurement", "client", "shared_memory"),
-                f"the server of {path(('servers', i))}, launcher {server.launcher!r}, is not on"
-                " this host or does not share its memory (set it to false)",
+                f"{path(('servers', i))}, launcher {server.launcher!r}, is not on this host or"
+                " cannot access its shared memory (set `shared_memory: false`)",
             )
 
 
 def _in_flight_problems(study: Definition) -> Problems:
-    """Return the closed loops with more requests in flight than a client process allows."""
+    """Yield the closed loops with more requests in flight than the client processes allow."""
     client = study.measurement.client
     each = MAX_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes
@@ -43,10 +43,10 @@ def _in_flight_problems(study: Definition) -> Problems:
             if wanted > processes * each:
                 yield (
                     ("scenarios", i, "experiments", j),
-                    f"keeps {wanted} requests of each tenant in flight, and over {client.protocol}"
-                    f" a client process has at most {each} (lower it, or set"
-                    f" measurement.client.processes: {math.ceil(wanted / each)} or"
-                    " measurement.client.protocol: grpc)",
+                    f"keeps {wanted} requests of each tenant in flight, but with {client.protocol}"
+                    f" a client process can have at most {each} (lower the number, or set"
+                    f" `measurement.client.processes: {math.ceil(wanted / each)}` or"
+                    " `measurement.client.protocol: grpc`)",
                 )
 
 
@@ -54,7 +54,7 @@ def _arrivals_problems(at: Place, arrivals: ArrivalProcess, folder: Path) -> Pro
     for key, only in (("cv", "gamma"), ("trace", "trace")):
         if getattr(arrivals, key) is not None and arrivals.process != only:
             process = repr(arrivals.process)
-            yield (*at, key), f"applies to process: {only} only, but process is {process}"
+            yield (*at, key), f"applies only to `process: {only}`, but process is {process}"
     at = (*at, "trace")
     if arrivals.trace is not None:
         yield from trace_problems(at, arrivals.trace, folder)

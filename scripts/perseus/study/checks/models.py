@@ -33,7 +33,7 @@ def problems(study: Definition, folder: Path) -> Problems:
         elif known and model.architecture not in known:
             key = "architecture" if "architecture" in model.model_fields_set else "name"
             hint = did_you_mean(model.architecture, known)
-            hint = hint or " (set architecture: to the name of a torchvision model)"
+            hint = hint or " (set `architecture:` to the name of a torchvision model)"
             name = repr(model.architecture)
             yield (*at, key), f"{name} is not a torchvision classification model{hint}"
         if model.is_built:
@@ -42,28 +42,30 @@ def problems(study: Definition, folder: Path) -> Problems:
         if model.request != "float32" and not model.is_classifier:
             yield (
                 (*at, "request"),
-                "applies to classification models of torchvision only, whose normalisation is"
-                " known (remove it)",
+                "applies only to classification models of torchvision, since Perseus does not know"
+                " the normalisation of other models (remove this key)",
             )
         for key in _OF_OTHERS if model.is_classifier else _OF_FILES if model.is_built else ():
             if key in model.model_fields_set:
-                text = "applies to models with onnx: or served_model: only (remove it)"
+                text = "applies only to models with `onnx:` or `served_model:` (remove this key)"
                 yield (*at, key), text
         if model.name not in served:
-            yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
+            yield at, f"no scenario serves {model.name!r} (add it to the tenants of a scenario)"
 
 
 _OF_FILES = ("shape", "deterministic")
 _OF_OTHERS = (*_OF_FILES, "inputs", "values")
-"""Keys that apply neither to a model of LIBRARY/NAME nor to a classification model."""
+"""`_OF_FILES` are keys that apply only to models with `onnx:` or `served_model:`. `_OF_OTHERS` are
+keys that do not apply to classification models of torchvision."""
 
 
 @functools.cache
 def torchvision_weights(kind: str = ".") -> dict[str, tuple[str, ...]]:
     """Return the models of torchvision of one kind, each with the names of its weights.
 
-    The kinds are classification (the default), `detection` and `segmentation`. The function reads
-    torchvision without importing torch. The result is empty if torchvision is not installed here.
+    The kinds are "." (classification), "detection" and "segmentation". The function reads the
+    source files of torchvision without importing torch. The result is empty if torchvision is not
+    installed.
     """
     spec = importlib.util.find_spec("torchvision")
     if spec is None or not spec.submodule_search_locations:
@@ -87,14 +89,14 @@ def _library_problems(at: Place, architecture: str) -> Problems:
     library, _, name = architecture.partition("/")
     known = list(_others())
     if library == "timm":
-        # If torch is not installed here, the jobs run in another environment and check the name
-        # there.
+        # If torch is not installed here, the jobs run in another environment, in which they check
+        # the name.
         if importlib.util.find_spec("torch") and not importlib.util.find_spec("timm"):
             yield at, TIMM_MISSING.format(architecture)
     elif library != "torchvision":
-        yield at, f"{architecture!r} is of no known library (timm/NAME or torchvision/NAME)"
+        yield at, f"{architecture!r} is of no known library (write timm/NAME or torchvision/NAME)"
     elif name in torchvision_weights():
-        yield at, f"{name!r} is a classification model (write {name} alone)"
+        yield at, f"{name!r} is a classification model (write {name} without torchvision/)"
     elif known and name not in known:
         hint = meant_or_known(name, known)
         yield at, f"{name!r} is no detection or segmentation model of torchvision{hint}"
@@ -121,7 +123,7 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
     if not found((folder / model.weights).is_file):
         yield (
             at,
-            f"there is no file {model.weights!r} (give a state_dict file, 'random', 'DEFAULT' or a"
+            f"there is no file {model.weights!r} (write a state_dict file, 'random', 'DEFAULT' or a"
             " torchvision weights name such as IMAGENET1K_V1)",
         )
 
@@ -129,20 +131,17 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
 def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
     given = [key for key in ("inputs", "images", "values") if getattr(model, key) is not None]
     for key in given[1:]:
-        yield (*at, key), f"sets the inputs, which {given[0]}: also sets (remove one of them)"
+        yield (*at, key), f"defines the inputs, as `{given[0]}:` does (remove one of both keys)"
     for key in ("layout", "scale", "mean", "std"):
         if key in model.model_fields_set and (model.is_built or not model.images):
-            text = (
-                "applies to the images: of an onnx: file or a served_model: only, but this model"
-                " has no images:"
-            )
-            yield (*at, key), f"{text} (remove it)"
+            text = "applies only to the `images:` of a model with `onnx:` or `served_model:`"
+            yield (*at, key), f"{text} (remove this key)"
     if model.values and model.values.low > model.values.high:
-        yield (*at, "values", "low"), f"must be <= high, which is {model.values.high:g}"
+        yield (*at, "values", "low"), f"must be <= `high`, which is {model.values.high:g}"
     if model.inputs is not None:
         yield from brace_problems((*at, "inputs"), model.inputs)
         if not found((folder / model.inputs).is_file):
-            yield (*at, "inputs"), f"there is no file {model.inputs!r} (of numpy.savez)"
+            yield (*at, "inputs"), f"there is no file {model.inputs!r} (made by numpy.savez)"
 
 
 def _served_problems(at: Place, model: Model) -> Problems:
@@ -150,7 +149,7 @@ def _served_problems(at: Place, model: Model) -> Problems:
         if key in model.model_fields_set:
             yield (
                 (*at, key),
-                "applies to deployed models only, not to a served_model: (remove one of them)",
+                "does not apply to a model with `served_model:` (remove one of both keys)",
             )
 
 
@@ -159,13 +158,13 @@ def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems
         if key in model.model_fields_set:
             yield (
                 (*at, key),
-                ("applies to models of torchvision, not to an onnx: file (remove one of them)"),
+                "does not apply to a model with `onnx:` (remove one of both keys)",
             )
     if model.shape and model.input_size:
-        yield (*at, "input_size"), "sets the same sizes as shape: (remove one of them)"
+        yield (*at, "input_size"), "sets the same sizes as `shape:` (remove one of both keys)"
     yield from brace_problems((*at, "onnx"), file)
     if not found((folder / file).is_file):
-        yield (*at, "onnx"), f"there is no file {file!r} (of an ONNX model)"
+        yield (*at, "onnx"), f"there is no ONNX file {file!r}"
 
 
 def _images_problems(at: Place, model: Model, folder: Path) -> Problems:
@@ -176,6 +175,6 @@ def _images_problems(at: Place, model: Model, folder: Path) -> Problems:
         for path in image_files(folder / model.images):
             yield from brace_problems(at, str(Path(model.images, path.name)))
     except (FileNotFoundError, NotADirectoryError):
-        yield at, f"there is no folder {model.images!r} (of PNG or JPEG files)"
+        yield at, f"there is no folder {model.images!r} (write a folder with PNG or JPEG files)"
     except (OSError, ValueError) as error:
         yield at, f"{model.images!r} cannot be used: {error}"

@@ -18,16 +18,16 @@ RESERVED |= {"transfer-encoding", "user-agent", "inference-header-content-length
 
 
 def remote_problems(at: Place, server: Server, folder: Path) -> Problems:
-    """Return the problems of the server at this place of the configuration.
+    """Yield the problems of the key `remote` of a server.
 
     Paths in the configuration are relative to `folder`.
     """
     at = (*at, "remote")
     elsewhere = LAUNCHERS[server.launcher].elsewhere
     if elsewhere and server.remote is None:
-        yield at, f"is missing: launcher {server.launcher!r} needs host:, the name of the machine"
+        yield at, f"is missing: launcher {server.launcher!r} needs the `host:` of the server"
     if not elsewhere and server.remote is not None:
-        yield at, f"applies to launcher: remote only, but launcher is {server.launcher!r}"
+        yield at, f"applies only to `launcher: remote`, but `launcher` is {server.launcher!r}"
     if server.remote is not None:
         yield from _address_problems(at, server.remote)
         yield from _tls_problems((*at, "tls"), server.remote, folder)
@@ -39,13 +39,13 @@ def _address_problems(at: Place, remote: Remote) -> Problems:
         if not _can_be_reached(address):
             yield (
                 (*at, key),
-                f"{address!r} is not an address (parts of a name have 1 to 63 characters, ports"
-                " end at 65535)",
+                f"{address!r} is not a valid address (parts of a name have 1 to 63 characters,"
+                " ports are from 1 to 65535)",
             )
 
 
 def _given(remote: Remote) -> dict[str, str]:
-    """Return the addresses of a remote server by key; a missing address follows from the host."""
+    """Return the configured addresses of a remote server, by key."""
     found = {"host": f"[{remote.host}]" if ":" in remote.host else remote.host}
     keys = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
     return found | {key: getattr(remote, key) for key in keys}
@@ -71,7 +71,7 @@ def _tls_problems(at: Place, remote: Remote, folder: Path) -> Problems:
     try:
         certificates(folder / remote.tls)
     except OSError:
-        yield at, f"there is no file {remote.tls!r} (none, system, or a PEM file of certificates)"
+        yield at, f"there is no file {remote.tls!r} (write none, system or a PEM file)"
     except ValueError as error:
         yield at, f"{remote.tls!r} cannot be used: {error}"
 
@@ -82,13 +82,13 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
             if not _on_loopback(host := _host(address)):
                 yield (
                     at,
-                    f"tls is none, so the secret values would reach {host!r} ({key}:) unencrypted."
-                    " Set tls:, or measure through a tunnel that ends on 127.0.0.1",
+                    f"`tls` is none, so the secret values would reach {host!r} (`{key}:`)"
+                    " unencrypted (set `tls:`, or use a tunnel whose local end is at 127.0.0.1)",
                 )
     names = [header.name for header in remote.headers]
     for i, name in enumerate(names):
         if name in RESERVED or name.startswith("grpc-") or name.endswith("-bin"):
-            yield (*at, i, "name"), f"{name!r} is set by the transport itself"
+            yield (*at, i, "name"), f"the client itself sets {name!r} (remove this header)"
         if name in names[:i]:
             yield (*at, i, "name"), f"{name!r} is listed twice"
 

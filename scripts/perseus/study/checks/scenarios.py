@@ -21,8 +21,8 @@ from perseus.study.server import Server
 from perseus.study.tenant import Tenant
 
 LONGEST_NAME: Final = 240
-"""Largest length of the name of a cell: a file name may have 255 bytes, and the name of a log has a
-suffix."""
+"""Largest length of the name of a cell. A file name may have 255 bytes, and the names of some files
+of a cell have a suffix."""
 
 
 def problems(study: Definition, folder: Path) -> Problems:
@@ -44,15 +44,15 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield from tenant_problems((*at, "tenants", j), tenant, models, here)
         for name, count in Counter(tenant.name for tenant in item.tenants).items():
             if count > 1:
-                hint = "give each tenant a name: of its own"
-                yield (*at, "tenants"), f"{name!r} appears {count} times ({hint})"
+                hint = "give each tenant its own `name:`"
+                yield (*at, "tenants"), f"{name!r} is the name of {count} tenants ({hint})"
         yield from _experiment_problems((*at, "experiments"), item, folder)
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
-    """Yield the tenants with the same name and different settings.
+    """Yield the tenants with the same name but different settings.
 
-    These tenants conflict, since a dedicated peak is stored under the name of its tenant.
+    These tenants conflict, since Perseus stores a dedicated peak under the name of its tenant.
     """
     used: dict[str, tuple[Place, Tenant]] = {}
     for i, item in enumerate(study.scenarios):
@@ -63,14 +63,14 @@ def _tenant_conflicts(study: Definition) -> Problems:
                 yield (
                     at,
                     f"{tenant.name!r} has other settings than {path(first)}"
-                    " (give it a name: of its own)",
+                    " (give one of the tenants another `name:`)",
                 )
 
 
 def _name_problems(study: Definition) -> Problems:
-    """Yield the shared scenarios with the name of a tenant on their server.
+    """Yield the shared scenarios that have the name of a tenant on the same server.
 
-    The name of the tenant is already the name of its dedicated scenario.
+    The name of a tenant is already the name of its dedicated scenario.
     """
     dedicated: dict[tuple[str, str], Place] = {}
     for i, item in enumerate(study.scenarios):
@@ -83,15 +83,16 @@ def _name_problems(study: Definition) -> Problems:
         if len(item.tenants) > 1 and taken:
             yield (
                 at,
-                f"{item.name!r} is the name of {path(dedicated[taken[0], item.name])}, which is"
-                f" also measured alone on {taken[0]!r} (choose another name)",
+                f"{item.name!r} is the name of {path(dedicated[taken[0], item.name])}, which"
+                f" Perseus also measures alone on {taken[0]!r} (choose another name)",
             )
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Yield load lines with the same name and different settings in scenarios of one tenant.
+    """Yield load lines with the same name but different settings in scenarios of one tenant.
 
-    Scenarios with the same single tenant on a server are the same dedicated scenario.
+    All scenarios of this one tenant on a server are the same dedicated scenario, so the load lines
+    conflict.
     """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
@@ -106,8 +107,8 @@ def _repeated_lines(study: Definition) -> Problems:
                     yield (
                         at,
                         f"{item.result_name!r} alone on {server!r} has the load line {run.name!r}"
-                        f" with other settings in {path(first)} (give one of the tenants a name: of"
-                        " its own)",
+                        f" with other settings in {path(first)} (give one of the tenants another"
+                        " `name:`)",
                     )
 
 
@@ -135,36 +136,36 @@ def tenant_problems(
             yield (
                 (*at, "model"),
                 f"{tenant.model!r} is {_kind(models[tenant.model])}, which runtime"
-                f" {server.runtime!r} of server {server.name!r} cannot run (take another runtime)",
+                f" {server.runtime!r} of server {server.name!r} cannot run (use another runtime)",
             )
         if tenant.priority is not None and LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "priority"),
-                f"server {server.name!r} is remote, but priorities need a server that is started"
-                " here",
+                f"server {server.name!r} is remote, but priorities need a server that Perseus"
+                " starts (remove this key)",
             )
         elif tenant.priority is not None and (tenant.intra_op_threads or 0) > server.cores:
             yield (
                 (*at, "intra_op_threads"),
-                f"must be <= {server.cores}, the cores of server {server.name!r}, which tenants"
-                " with a priority: take turns on",
+                f"must be <= {server.cores}, the cores of server {server.name!r}, since this tenant"
+                " has a `priority:`",
             )
     if tenant.request_batch_size > tenant.max_batch_size:
         yield (
             (*at, "request_batch_size"),
-            f"must be <= max_batch_size, which is {tenant.max_batch_size}",
+            f"must be <= `max_batch_size`, which is {tenant.max_batch_size}",
         )
     batching = tenant.dynamic_batching
     if batching and tenant.max_batch_size == 1:
         yield (
             (*at, "dynamic_batching"),
-            "joins requests into batches, but max_batch_size is 1 (increase max_batch_size, or"
-            " remove dynamic_batching)",
+            "joins requests into batches, but `max_batch_size` is 1 (increase `max_batch_size:`, or"
+            " remove `dynamic_batching:`)",
         )
     if batching and any(size > tenant.max_batch_size for size in batching.preferred_batch_sizes):
         yield (
             (*at, "dynamic_batching", "preferred_batch_sizes"),
-            f"must be <= max_batch_size, which is {tenant.max_batch_size}",
+            f"must be <= `max_batch_size`, which is {tenant.max_batch_size}",
         )
 
 
@@ -174,9 +175,9 @@ def _preprocessing_problems(
     if tenant.preprocessing and not model.is_classifier:
         yield (
             at,
-            f"{model.name!r} is {_kind(model)}, and Perseus knows the preprocessing of"
-            " torchvision's classification models only (remove it, or give the model another"
-            " architecture:)",
+            f"{model.name!r} is {_kind(model)}, but Perseus knows the preprocessing only of"
+            " classification models of torchvision (remove this key, or give the model another"
+            " `architecture:`)",
         )
         return  # without this key, the server is suitable
     if tenant.preprocessing != "server":
@@ -184,14 +185,15 @@ def _preprocessing_problems(
     if tenant.priority is not None:
         yield (
             at,
-            "preprocessing on the server ignores the tenant's priority: (remove one of them)",
+            "preprocessing on the server ignores the `priority:` of the tenant (remove one of both"
+            " keys)",
         )
     for server in servers:
         if LAUNCHERS[server.launcher].elsewhere:
             yield (
                 at,
                 f"server {server.name!r} is remote, and Perseus deploys no preprocessing there"
-                " (use preprocessing: client, or a server that is started here)",
+                " (use `preprocessing: client`, or a server that Perseus starts)",
             )
 
 
@@ -202,7 +204,7 @@ def _kind(model: Model) -> str:
 
 
 def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:
-    """Return the problems of precisions that the server does not support."""
+    """Yield a problem if the server cannot execute the model in this precision."""
     device = server.device
     if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
         return  # another check reports the invalid runtime
@@ -217,14 +219,14 @@ def _precision_problems(at: Place, model: str, precision: Precision, server: Ser
         yield (
             at,
             f"server {server.name!r} with runtime {server.runtime!r} cannot run {model!r} in"
-            f" {precision} (it needs runtime: {' or '.join(able)})",
+            f" {precision} (the server needs runtime {' or '.join(able)})",
         )
     else:
-        others = sorted({f"device: {on} with runtime: {name}" for on, name in offers})
+        others = sorted({f"device {on} with runtime {name}" for on, name in offers})
         yield (
             at,
             f"server {server.name!r} with device {device!r} cannot run {model!r} in"
-            f" {precision} (it needs {' or '.join(others)})",
+            f" {precision} (the server needs {' or '.join(others)})",
         )
 
 
@@ -245,22 +247,22 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
             cells = [cell_name(server, item.result_name, run.name) for server in item.servers]
             yield from cell_name_problems((*at, i), cells, "shorten names, or round numbers")
             if run.name in seen:
-                hint = " (give one a name:)" if "name" in type(experiment).model_fields else ""
+                hint = " (give one a `name:`)" if "name" in type(experiment).model_fields else ""
                 yield (*at, i), f"the load line {run.name!r} is listed twice{hint}"
             seen.add(run.name)
 
 
 def cell_name(server: str, scenario: str, run: str) -> str:
-    """Return the longest name that a cell of the run has."""
+    """Return the longest name of a cell of the run: the cell of repeat 100."""
     return f"{server}.{scenario}.{run}.r100"
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Return the problems of names that are too long for file names."""
+    """Yield a problem if the longest of these names of cells is too long for a file name."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (
             at,
-            f"names a cell with {len(longest)} characters, more than {LONGEST_NAME}:"
+            f"gives a cell a name of {len(longest)} characters, more than {LONGEST_NAME}:"
             f" {longest[:60]}... ({hint})",
         )

@@ -53,16 +53,16 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
         if not LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "model"),
-                f"{model.name!r} is a served_model, but server {server.name!r} is started here by"
-                f" launcher {server.launcher!r} (use a server with launcher: remote, or onnx:"
-                " instead of served_model:)",
+                f"{model.name!r} has `served_model:`, but server {server.name!r} starts with"
+                f" launcher {server.launcher!r} (use a server with `launcher: remote`, or `onnx:`"
+                " in place of `served_model:`)",
             )
     for key in OF_THE_SERVER:
         if key in tenant.model_fields_set:
             yield (
                 (*at, key),
-                f"is a setting that the server has for {model.served_model!r}, a served_model"
-                " (remove it)",
+                f"does not apply to {model.served_model!r}, a model that the server already has"
+                " (remove this key)",
             )
 
 
@@ -75,7 +75,8 @@ def _named_twice(served: list[Served]) -> Problems:
             yield (
                 (*at, "model"),
                 f"{model.served_model!r} is also the model of {path(first[model.served_model])},"
-                " and the server cannot distinguish both (remove one of them)",
+                " and the statistics of the server do not distinguish both tenants (remove one of"
+                " both tenants)",
             )
 
 
@@ -84,8 +85,8 @@ def _experiment_problems(at: Place, item: ScenarioSettings, served: Tenant) -> P
         if experiment.starts_servers:
             yield (
                 (*at, i),
-                f"{experiment.kind!r} starts servers, but the model of {served.name!r} is a"
-                " served_model of a server that runs already (remove the experiment)",
+                f"{experiment.kind!r} starts servers, but the server of {served.name!r} already"
+                " runs (remove the experiment)",
             )
 
 
@@ -93,8 +94,8 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
     if item.grid is not None:
         yield (
             at,
-            f"varies a setting that the server has for {model.served_model!r}, a served_model"
-            " (remove it)",
+            f"cannot vary the settings of {model.served_model!r}, a model that the server already"
+            " has (remove `grid:`)",
         )
 
 
@@ -116,6 +117,6 @@ def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Pro
         if served and deployed:
             yield (
                 ("servers", i, "remote", "other_models"),
-                f"must be allow: {deployed[0]!r} is loaded on the server of {served[0]!r}, a"
-                " served_model (or give each model its own server)",
+                f"must be allow, since Perseus loads {deployed[0]!r} beside {served[0]!r}, which"
+                " the server already has (or use another server for one of both models)",
             )

@@ -34,7 +34,7 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
 
 def _price_problems(at: Place, server: Server, prices: PriceList, costs: Costs) -> Problems:
     if server.price is None and server.other_prices:
-        yield (*at, "price"), "is missing, although other_prices: has rows (move one to price:)"
+        yield (*at, "price"), "is missing, although `other_prices:` has rows (move one to `price:`)"
     rows = {(*at, "other_prices", i): row for i, row in enumerate(server.other_prices)}
     if server.price is not None:
         rows = {(*at, "price"): server.price, **rows}
@@ -58,51 +58,52 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
         return
     if not LAUNCHERS[launcher].container:
         known = ", ".join(sorted(containers))
-        yield at, f"applies to launcher: {known} only, but launcher is {launcher!r}"
+        yield at, f"applies only to the launchers {known}, but `launcher` is {launcher!r}"
     scheme, _, rest = image.rpartition("://")
     schemes = LAUNCHERS[launcher].image_schemes
     if LAUNCHERS[launcher].container and scheme not in ("", *schemes):
         if schemes:
             yield (
                 at,
-                (f"images of {launcher} are a path, {', '.join(f'{each}://' for each in schemes)}"),
+                f"images of {launcher} must be a path or begin with"
+                f" {', '.join(f'{each}://' for each in schemes)}",
             )
         else:
-            yield at, f"{launcher} takes names of images without '://' (write {rest!r})"
+            yield at, f"must have no '://' for launcher {launcher} (write {rest!r})"
     if server.image_file is not None:
         yield from brace_problems(at, image)
         if scheme == "" and not found((folder / image).exists):
             yield (
                 at,
-                f"there is no file {image!r} (make it with 'apptainer pull"
-                " <file> docker://nvcr.io/nvidia/tritonserver:24.10-py3', or give that URI)",
+                f"there is no file {image!r} (make the file with 'apptainer pull <file>"
+                " docker://nvcr.io/nvidia/tritonserver:24.10-py3', or write this URI)",
             )
 
 
 def device_problems(at: Place, server: Server) -> Problems:
-    """Return the problems of GPUs and runtimes of a server.
+    """Yield the problems of the GPUs and the runtime of a server.
 
-    The problems are missing or unused GPUs, and runtimes that the device or the launcher does not
+    The problems are missing or unused GPUs, and a runtime that the device or the launcher does not
     support.
     """
     if server.device == "gpu" and server.gpus is None:
         yield (
             (*at, "gpus"),
-            "is missing: device is gpu (the numbers of its GPUs, such as [0])",
+            "is missing: `device` is gpu (write the numbers of the GPUs, such as [0])",
         )
     if server.device == "cpu" and server.gpus is not None:
-        yield (*at, "gpus"), "applies to device: gpu only, but device is 'cpu'"
+        yield (*at, "gpus"), "applies only to `device: gpu`, but `device` is 'cpu'"
     able = [name for name, each in RUNTIMES.items() if server.device in each.precisions]
     if server.runtime not in able:
         yield (
             (*at, "runtime"),
-            f"{server.runtime!r} does not run on device {server.device!r} (take"
+            f"{server.runtime!r} does not run on device {server.device!r} (use"
             f" {' or '.join(able)})",
         )
     ours = LAUNCHERS[server.launcher].runs_our_backends
     if ours and not RUNTIMES[server.runtime].python_backend:
         yield (
             (*at, "launcher"),
-            f"{server.launcher!r} has no {RUNTIMES[server.runtime].title} (take docker, podman or"
-            " apptainer, with an image of NVIDIA's)",
+            f"{server.launcher!r} has no {RUNTIMES[server.runtime].title} (use docker, podman or"
+            " apptainer with an image of NVIDIA)",
         )

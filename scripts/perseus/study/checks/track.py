@@ -9,8 +9,7 @@ from perseus.study.problems import Problems
 
 
 def problems(study: Definition) -> Problems:
-    """Yield a problem if the URI alone does not suffice to reach the store, or if the URI has a
-    password."""
+    """Yield a problem if the URI is no valid address of a store, or if it contains a password."""
     uri = study.track.mlflow
     if uri is None:
         return

@@ -3,7 +3,7 @@
 The module in study/experiments has the settings and cells of a kind. The module in
 measurement/experiments has its procedure on a server, in results/tables its table, in
 report/figures its figure, and in report/conclusions its conclusion. KINDS is the only list of
-kinds; other code finds the modules of a kind by the name of the kind.
+kinds: other code finds the modules of a kind by the name of the kind.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ KINDS: Final = (
     "soak",
     "catalogue",
 )
-"""All kinds, in the order of the documentation. The module of a kind in this package has a class
-`Settings` with this `kind`, and a class `Run` for the work of one cell."""
+"""All kinds, in the order of the documentation. The module of each kind in this package has two
+classes: `Settings` is a part of the configuration, and `Run` is the work of one cell."""
 
 SEARCHES: Final = ("peak", "frontier")
 """Kinds that search peaks; these kinds share tables and figures."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""Kinds whose table and figure have the name of the kind. The kind `peak` has several tables and
-figures."""
+"""Kinds with one table and one figure, which have the name of the kind."""
 
 
 def settings_of(kind: str) -> Any:
@@ -51,4 +50,4 @@ def _as_run(value: Any) -> Any:
 
 
 RunOfKind = BeforeValidator(_as_run)
-"""Type of a run of any kind in a task: the class of the kind validates it."""
+"""Type of a run of any kind in a task: the class `Run` of the kind validates it."""

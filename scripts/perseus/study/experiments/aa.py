@@ -1,5 +1,5 @@
-"""Define the experiment `aa`: the same throughput on restarted servers (A/A), for the noise floor
-of the host."""
+"""Define the experiment `aa` (A/A test): measure the same throughput on restarted servers, to find
+the noise floor of the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """Windows of the same closed loop on servers that start one after another."""
+    """Windows of a closed loop on one server after another, all with the same settings."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"
@@ -32,7 +32,8 @@ class Settings(ExperimentSettings):
     kind: Literal["aa"] = Field(
         description=(
             "`aa` measures the same throughput repeatedly, on restarted servers. The differences"
-            " are the noise of the host, which the report states beside savings."
+            " between the throughputs show the noise of the host, which the report states beside"
+            " savings."
         )
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(
@@ -41,8 +42,8 @@ class Settings(ExperimentSettings):
     windows: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=4,
         description=(
-            "Number of windows on each server that count. One additional window before them does"
-            " not count."
+            "Number of counted windows on each server. Before them, each server has one window"
+            " that does not count."
         ),
     )
     concurrency: Annotated[Whole, Field(ge=1, le=1024)] = Field(

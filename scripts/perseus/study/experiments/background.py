@@ -1,5 +1,5 @@
-"""Define the experiment `background`: the peak of one tenant beside tenants at fixed rates, which
-is the design of the 2020 study."""
+"""Define the experiment `background`: the peak of one tenant beside tenants at fixed rates, as in
+the PERSEUS paper of 2020."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Rates = Annotated[
     Rate | tuple[Rate, ...],
     Field(
         description=(
-            "requests/s: one number for all other tenants, or a list with one number for each of"
-            " them, in their order"
+            "requests/s: one number for all other tenants, or a list with one number for each"
+            " other tenant, in the order of the tenants"
         )
     ),
 ]
@@ -28,8 +28,8 @@ Rates = Annotated[
 class Run(peak.Run):
     """Search for a peak along a load line on which only the rate of the tenant `searched` varies.
 
-    All other tenants stay at `background_percent` % of their dedicated peaks, or at `rates_rps`:
-    one rate for all of them, or one rate for each of them in their order.
+    All other tenants stay at `background_percent` % of their dedicated peaks, or at `rates_rps`,
+    which has one rate for all other tenants, or one rate for each other tenant in their order.
     """
 
     kind: Literal["background"] = "background"
@@ -61,7 +61,7 @@ class Settings(ExperimentSettings):
 
     kind: Literal["background"] = Field(
         description="`background` searches the peak of one tenant while all other tenants stay"
-        " at fixed rates, as in the 2020 study."
+        " at fixed rates, as in the PERSEUS paper of 2020."
     )
     search: Text = Field(
         description="The tenant whose peak is searched.", examples=["squeezenet1_1"]
@@ -69,16 +69,17 @@ class Settings(ExperimentSettings):
     percents_of_peak: Annotated[tuple[peak.Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Rates of the other tenants, in percent of the dedicated peak of each. Each number in"
-            " the list is one search."
+            "Rates of the other tenants, in percent of their dedicated peaks. Perseus runs one"
+            " search for each number in the list."
         ),
         examples=[[25, 50, 75]],
     )
     rates_rps: Annotated[tuple[Rates, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Rates of the other tenants in requests/s, instead of percents_of_peak. A"
-        " number is the rate of each of them; a list such as [20, 5] has one rate for each, in"
-        " the order of the tenants.",
+        description="Rates of the other tenants in requests/s, in place of `percents_of_peak`."
+        " Perseus runs one search for each item of the list. An item is one rate for all other"
+        " tenants, or a list such as [20, 5] with one rate for each other tenant, in the order of"
+        " the tenants.",
         examples=[[20, 40]],
     )
 
@@ -97,11 +98,11 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) == 1:
-            yield (), "background needs at least two tenants"
+            yield (), "`background` needs at least two tenants"
         if (self.percents_of_peak is None) == (self.rates_rps is None):
             yield (
                 (),
-                "needs either percents_of_peak: or rates_rps:, the rates of the other tenants",
+                "needs either `percents_of_peak:` or `rates_rps:`, the rates of the other tenants",
             )
         if self.search not in tenants:
             hint = meant_or_known(self.search, tenants)

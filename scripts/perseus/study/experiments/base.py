@@ -20,23 +20,23 @@ Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
 
 class ExperimentRun(Part):
-    """A run is the work of one cell of an experiment. `name` is a part of the name of the cell."""
+    """A run is the work of one cell of an experiment. `name` is a part of the id of the cell."""
 
     kind: str
     name: str
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """True if the rates of the run are shares of dedicated peaks, which Perseus must measure
-        first."""
+        """True if the rates of the run are shares of dedicated peaks. Perseus then measures the
+        dedicated peaks first."""
         return False
 
     @property
     def is_survey(self) -> bool:
-        """True if the run measures one of many networks alone, as a row of the catalogue.
+        """True if the run measures one tenant alone for the table `catalogue`.
 
         The run replaces the search for a dedicated peak. A model that cannot be exported or served
-        becomes a row with the reason.
+        becomes a row of the table with the reason.
         """
         return False
 
@@ -47,8 +47,7 @@ class ExperimentRun(Part):
 
     @property
     def offers_load(self) -> bool:
-        """True if clients put load on the servers of the run, with the number of client processes
-        of the study."""
+        """True if the run uses the number of client processes of the study."""
         return True
 
     @property
@@ -58,8 +57,8 @@ class ExperimentRun(Part):
 
     @property
     def needs_copies(self) -> bool:
-        """True if the run uses results of scenarios with copies of its models, if the study has
-        these scenarios."""
+        """True if the run uses the results of scenarios in which one of its models shares the
+        server with copies of itself. The study need not have such scenarios."""
         return False
 
     @property
@@ -81,14 +80,13 @@ class ExperimentSettings(Part):
 
     @property
     def starts_servers(self) -> bool:
-        """True if the experiment measures starts of a server, which is impossible for served
-        models."""
+        """True if the experiment starts several servers, which is impossible for a server that
+        already runs."""
         return False
 
     @property
     def most_in_flight(self) -> int:
-        """Largest concurrency of each tenant in closed loops of the experiment; 0 without closed
-        loops."""
+        """Largest configured concurrency of each tenant in closed loops; 0 without closed loops."""
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
@@ -96,7 +94,7 @@ class ExperimentSettings(Part):
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """Return the runs for a demand in which each tenant has this share of all requests.
+        """Yield the runs for a demand in which each tenant has this share of all requests.
 
         The shares are empty if the demand does not name all tenants.
         """

@@ -14,8 +14,8 @@ from perseus.study.problems import Problems
 
 
 class Run(ExperimentRun):
-    """Measurement of a tenant alone: in the process of the client, and on a server within two
-    SLAs."""
+    """Measurement of a tenant alone: first in the process of the client without a server, then on a
+    server with two SLAs."""
 
     kind: Literal["catalogue"] = "catalogue"
     name: str = "catalogue"
@@ -33,22 +33,21 @@ class Settings(ExperimentSettings):
     kind: Literal["catalogue"] = Field(
         description=(
             "`catalogue` measures a tenant alone in half a minute, in place of the search for its"
-            " dedicated peak, so that you can compare many networks. It measures the throughput in"
-            " the process of the client, the throughput of a full server, and the limits within"
-            " two SLAs (docs/explanation/catalogue.md)."
+            " dedicated peak, so that you can compare many networks. It measures the throughput of"
+            " the network without a server, the saturation throughput of a server, and the largest"
+            " rates within two SLAs (docs/explanation/catalogue.md)."
         )
     )
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
         default=3.0,
         description=(
-            "The latency of a second SLA, besides the SLA of the model: this multiple of the"
-            " median latency without load. The percentile is the percentile of the SLA of the"
-            " model."
+            "A second SLA, besides the SLA of the model, has this multiple of the median latency"
+            " without load as its latency, and the percentile of the SLA of the model."
         ),
     )
     in_process_s: Annotated[Real, Field(ge=0.2, le=60)] = Field(
         default=2.0,
-        description=("Seconds of inferences in the process of the client, without a server."),
+        description="Seconds of inferences without a server, in the process of the client.",
     )
 
     def runs(self) -> Iterator[Run]:

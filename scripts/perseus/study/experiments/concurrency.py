@@ -30,9 +30,8 @@ class Settings(ExperimentSettings):
 
     kind: Literal["concurrency"] = Field(
         description=(
-            "`concurrency` keeps a fixed number of requests in flight. The results are"
-            " throughputs, which are comparable with the results of tools that measure in closed"
-            " loops."
+            "`concurrency` keeps a fixed number of requests in flight. You can compare the"
+            " measured throughputs with the results of other tools that measure in closed loops."
         )
     )
     concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(

@@ -17,9 +17,9 @@ from perseus.study.problems import Problems
 class Run(peak.Run):
     """Search for the peak of a mix whose weights follow from the results of earlier mixes.
 
-    `point` is the number of the mix among all mixes, from 1. With `predict`, Perseus does not
-    search the mix if its prediction has an error of at most `predict_within_percent`. If
-    `predict_within_percent` is None, the prediction must be as exact as a measurement.
+    `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus does not
+    measure the mix if the error of its prediction is at most `predict_within_percent`. If
+    `predict_within_percent` is None, the prediction must be as exact as a second measurement.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -42,8 +42,8 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """True if the run needs scenarios with copies of its models, as predictions do; a mix that
-        is always measured does not need them."""
+        """True if Perseus may predict the mix, since predictions use scenarios with copies of a
+        model."""
         return self.predict
 
 
@@ -69,18 +69,19 @@ class Settings(ExperimentSettings):
     predict: Flag = Field(
         default=False,
         description=(
-            "With `true`, Perseus does not measure a mix whose sharing ratio it can predict well"
-            " enough. The prediction uses the dedicated cells, earlier mixes, and scenarios in"
-            " which a model shares the server with copies of itself. The verdict of a mix that is"
-            " not measured is `predicted`."
+            "With `true`, Perseus does not measure a mix if it can predict the sharing ratio of the"
+            " mix well enough. The prediction uses the dedicated cells, earlier mixes, and"
+            " scenarios in which a model shares the server with copies of itself. The verdict of a"
+            " mix that is not measured is `predicted`."
         ),
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
         description=(
-            "With `predict`, the error in percent of the sharing ratio that nine of ten"
-            " predictions must not exceed; never less than the error of a measurement. Default:"
-            " the difference that two measurements of one mix may have."
+            "With `predict`: the largest error of a prediction, in percent of the sharing ratio,"
+            " that nine of ten predictions must keep. Perseus never estimates this error below the"
+            " error of a measurement. Default: the difference that chance may cause between two"
+            " measurements of the same mix."
         ),
     )
 
@@ -89,10 +90,10 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """Return the runs for a demand with these shares of requests per tenant.
+        """Yield the runs for a demand in which each tenant has this share of all requests.
 
-        With more than two tenants, one point is the mix of the demand. Users ask about this mix, so
-        Perseus always measures it.
+        With more than two tenants, one point is the mix of the demand. Perseus always measures this
+        mix, since the user asks about it.
         """
         runs = self.runs()
         if len(rate_shares) > 2:
@@ -104,7 +105,7 @@ class Settings(ExperimentSettings):
         if len(tenants) < 2:
             yield (), "needs at least two tenants"
         if self.error_percent is not None and not self.predict:
-            yield ("error_percent",), "is only for predict: true"
+            yield ("error_percent",), "applies only to `predict: true`"
         most = most_points(len(tenants))
         if len(tenants) > 2 and self.points > most:
             yield ("points",), f"must be <= {most}, the number of mixes of {len(tenants)} tenants"

@@ -20,7 +20,7 @@ DEMANDED: Final = "mix-demand"
 
 
 class Run(ExperimentRun):
-    """Search along a load line, in units of dedicated peaks.
+    """Search along a load line, whose rates are in units of the dedicated peaks.
 
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
     `weights`) or "hold" (`background_tenant` stays at `background_percent` % of its dedicated peak,
@@ -39,14 +39,14 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """Return the load line of a tenant alone, named after the preset if the preset is not the
+        """Return the load line of a tenant alone. Its name contains `preset`, which is None for the
         preset of the study."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
     def mix(cls, weights: Sequence[int]) -> Run:
-        """Return the load line on which all rates rise in this proportion; [2, 2] is the same load
-        line as [1, 1]."""
+        """Return the load line on which all rates rise in this ratio, in units of dedicated peaks;
+        [2, 2] is the same load line as [1, 1]."""
         divisor = math.gcd(*weights) or 1
         reduced = tuple(weight // divisor for weight in weights)
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
@@ -88,13 +88,12 @@ class Run(ExperimentRun):
 
     @property
     def background_at(self) -> str:
-        """Fixed rates of this load line as text."""
+        """The fixed rates of this load line as text, such as "50 %" of the dedicated peak."""
         return f"{self.background_percent} %"
 
 
 DEDICATED = Run.dedicated()
-"""Search for the dedicated peak of a tenant, which Perseus runs for every tenant of a shared
-scenario."""
+"""Search for a dedicated peak, which Perseus runs for every tenant of a shared scenario."""
 
 
 class Settings(ExperimentSettings):
@@ -119,8 +118,8 @@ class Settings(ExperimentSettings):
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "The fixed rates of the tenant `hold`, in percent of its dedicated peak. Each number"
-            " in the list is one search."
+            "The fixed rates of the tenant `hold`, in percent of its dedicated peak. Perseus runs"
+            " one search for each number in the list."
         ),
     )
 
@@ -137,18 +136,18 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1 and self.mixes is None and self.hold is None:
-            yield (), "a shared scenario needs mixes:, such as [[1, 1]], or hold:"
+            yield (), "a shared scenario needs `mixes:`, such as [[1, 1]], or `hold:`"
         if len(tenants) == 1 and (self.mixes is not None or self.hold is not None):
-            yield (), "mixes: and hold: need at least two tenants"
+            yield (), "`mixes:` and `hold:` need at least two tenants"
         if self.mixes is not None and self.hold is not None:
-            yield (), "has both mixes: and hold: (write two experiments)"
+            yield (), "has both `mixes:` and `hold:` (write two experiments)"
         if (self.hold is None) != (self.percents_of_peak is None):
-            yield (), "hold: and percents_of_peak: go together"
+            yield (), "needs both `hold:` and `percents_of_peak:`, or neither"
         if self.hold is not None and self.hold not in tenants:
             hint = meant_or_known(self.hold, tenants)
             yield ("hold",), f"{self.hold!r} is not a tenant of this scenario{hint}"
         for i, mix in enumerate(self.mixes or ()):
             if len(mix) != len(tenants):
-                yield ("mixes", i), f"has {len(mix)} numbers for {len(tenants)} tenants"
+                yield ("mixes", i), f"has {len(mix)} weights for {len(tenants)} tenants"
             elif not any(mix):
-                yield ("mixes", i), "at least one number must be above 0"
+                yield ("mixes", i), "at least one weight must be above 0"

@@ -28,7 +28,7 @@ def of_tenant(values: Sequence[T], tenant: int) -> T:
 
 
 class ReplayPhase(NamedTuple):
-    """Phase of a window, and the tenants with load in the window."""
+    """Phase of a replay, with the indices of the tenants that get load in this phase."""
 
     name: str
     loaded: tuple[int, ...]
@@ -43,8 +43,8 @@ class Bursts(Part):
 
 
 class Trace(Part):
-    """Selected parts of recordings. A list has one entry for each tenant, or one entry for all
-    tenants."""
+    """Parts of traces that a replay selects. A list has one entry for each tenant, or one entry for
+    all tenants."""
 
     sources: tuple[TraceSource, ...]
     begins_s: tuple[float, ...]
@@ -54,8 +54,9 @@ class Trace(Part):
 class Run(ExperimentRun):
     """A window with all tenants, and a window with each tenant alone.
 
-    Mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks; if both are empty, the
-    rates of the trace. `cv` applies to gamma, `bursts` to mmpp, `trace` to trace.
+    The mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks. If both are empty,
+    the rates are the recorded rates. `cv` applies to the process gamma, `bursts` to mmpp, `trace`
+    to trace.
     """
 
     kind: Literal["replay"] = "replay"
@@ -74,7 +75,7 @@ class Run(ExperimentRun):
 
     @property
     def takes_arrivals(self) -> bool:
-        return False  # the rates of the trace
+        return False  # a replay has an arrival process of its own
 
     @property
     def traces(self) -> tuple[TraceSource, ...]:
@@ -121,8 +122,8 @@ class Settings(ExperimentSettings):
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
         description=(
-            "Arrival process: `gamma` gaps, a Markov-modulated Poisson process of bursts and"
-            " pauses (`mmpp`), a recorded `trace`, or, for comparison, `poisson`."
+            "Arrival process: gaps with a `gamma` distribution; bursts of a Markov-modulated"
+            " Poisson process (`mmpp`); a recorded `trace`; or, for comparison, `poisson`."
         ),
         examples=["mmpp"],
     )
@@ -139,39 +140,45 @@ class Settings(ExperimentSettings):
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Mean rates in percent of the dedicated peaks, in place of rates_rps.",
+        description="Mean rates in percent of the dedicated peaks, in place of `rates_rps`.",
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
         default=None,
         description=(
-            "Coefficient of variation of the gaps between arrivals; gamma only. Default: 4."
+            "Coefficient of variation of the gaps between arrivals; only for process `gamma`."
+            " Default: 4."
         ),
     )
     burst_factor: Annotated[Real, Field(gt=1, le=1000)] | None = Field(
         default=None,
-        description="Rate in a burst divided by the rate between bursts; mmpp only. Default: 5.",
+        description="Rate in a burst divided by the rate between bursts; only for process `mmpp`."
+        " Default: 5.",
     )
     burst_s: Annotated[Real, Field(gt=0, le=3600)] | None = Field(
-        default=None, description="Mean length of a burst in seconds; mmpp only. Default: 3."
+        default=None,
+        description="Mean length of a burst in seconds; only for process `mmpp`. Default: 3.",
     )
     burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
-        default=None, description="Share of the time in bursts; mmpp only. Default: 0.1."
+        default=None,
+        description="Share of the time in bursts; only for process `mmpp`. Default: 0.1.",
     )
     traces: Annotated[tuple[TraceOf, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Files of recorded arrivals, or mappings that select a part of a file; trace only."
+            "Files of recorded arrivals, or mappings that select a part of a file; only for"
+            " process `trace`."
         ),
     )
     begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Second of the recording at which the replay begins; trace only. Default: 0.",
+        description="Second of the trace at which the replay begins; only for process `trace`."
+        " Default: 0.",
     )
     time_scale: Annotated[Real, Field(gt=0, le=1000)] | None = Field(
         default=None,
         description=(
-            "Seconds in the replay for one second of the recording: 0.1 replays ten times as fast;"
-            " trace only. Default: 1."
+            "Seconds of the replay for one second of the trace: 0.1 replays the trace ten times as"
+            " fast; only for process `trace`. Default: 1."
         ),
     )
 
@@ -206,21 +213,25 @@ class Settings(ExperimentSettings):
     def problems(self, tenants: Sequence[str]) -> Problems:
         for key, only in OF_PROCESS.items():
             if getattr(self, key) is not None and self.process != only:
-                yield (key,), f"applies to process: {only} only, but process is {self.process!r}"
+                yield (key,), f"applies only to `process: {only}`, but process is {self.process!r}"
         if self.process == "trace" and self.traces is None:
             yield ("traces",), "is missing (files of recorded arrivals)"
         if self.rates_rps is not None and self.percents_of_peak is not None:
-            yield (), "has both rates_rps: and percents_of_peak: (remove one)"
+            yield (), "has both `rates_rps:` and `percents_of_peak:` (remove one of them)"
         if self.process != "trace" and self._keeps_rates:
-            yield (), "needs mean rates: rates_rps: or percents_of_peak:"
+            yield (), "needs mean rates: `rates_rps:` or `percents_of_peak:`"
         for key in LISTS:
             count = len(getattr(self, key) or ())
             if count > 1 and count != len(tenants):
-                yield (key,), f"has {count} entries for {len(tenants)} tenants (or one for all)"
+                yield (
+                    (key,),
+                    f"has {count} entries for {len(tenants)} tenants (write one entry for each, or"
+                    " one for all)",
+                )
 
     @property
     def _keeps_rates(self) -> bool:
-        """True if the replay keeps the rates of the recording."""
+        """True if the replay has the recorded rates of the trace."""
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
@@ -242,7 +253,7 @@ class Settings(ExperimentSettings):
     def _part_problems(
         self, recorded: Recorded, source: TraceSource, begin_s: float
     ) -> Iterator[str]:
-        """Yield the problems of the part of a recording that one tenant replays."""
+        """Yield the problems of the part of a trace that one tenant replays."""
         scale = self._trace.time_scale
         end_s = begin_s + self.duration_s / scale
         has_s = max(0.0, recorded.length_s - begin_s) * scale
@@ -250,13 +261,14 @@ class Settings(ExperimentSettings):
         of = str(source)
         if has_s < self.duration_s * (1 - 1e-9):
             yield (
-                f"{of} lasts {has_s:.6g} s from second {begin_s:g} on, at time_scale {scale:g}, and"
-                f" duration_s is {self.duration_s:g} (lower it, or raise time_scale)"
+                f"{of} lasts {has_s:.6g} s from second {begin_s:g} on, at `time_scale` {scale:g},"
+                f" but `duration_s` is {self.duration_s:g} (lower `duration_s`, or raise"
+                " `time_scale`)"
             )
         elif rate_rps == 0:
-            yield f"{of} has no arrivals from second {begin_s:g} to {end_s:g} (change begins_s)"
+            yield f"{of} has no arrivals from second {begin_s:g} to {end_s:g} (change `begins_s`)"
         elif self._keeps_rates and rate_rps > MAX_RPS:
             yield (
-                f"{of} has {rate_rps:.3g} requests/s, at time_scale {scale:g}, but the client can"
-                f" send at most {MAX_RPS} (set rates_rps or percents_of_peak)"
+                f"{of} has {rate_rps:.3g} requests/s, at `time_scale` {scale:g}, but the client can"
+                f" send at most {MAX_RPS} (set `rates_rps` or `percents_of_peak`)"
             )

@@ -18,9 +18,10 @@ but the requests of one tenant wait for requests of the other tenant."""
 
 
 class Run(ExperimentRun):
-    """Rounds of windows with all pairs of tenants, at shares of dedicated peaks or at one rate.
+    """Rounds of windows with all pairs of tenants.
 
-    Either `percent_of_peak` or `rate_rps` is None.
+    The rate of each tenant is `percent_of_peak` % of its dedicated peak, or `rate_rps` for all
+    tenants. The other value is None.
     """
 
     kind: Literal["slowdown"] = "slowdown"
@@ -35,7 +36,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Offer the load of every tenant beside every other tenant, and alone."""
+    """Measure every tenant beside every other tenant, and alone."""
 
     kind: Literal["slowdown"] = Field(
         description=(
@@ -48,12 +49,12 @@ class Settings(ExperimentSettings):
         default=None,
         description=(
             f"The rate of each tenant, in percent of its dedicated peak. Default: {USUAL_PERCENT},"
-            " if there is no rate_rps."
+            " if there is no `rate_rps`."
         ),
     )
     rate_rps: Annotated[Real, Field(ge=0.1, le=MAX_RPS)] | None = Field(
         default=None,
-        description="The rate of every tenant in requests/s, in place of percent_of_peak.",
+        description="The rate of every tenant in requests/s, in place of `percent_of_peak`.",
     )
     rounds: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=3,
@@ -80,6 +81,6 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) == 1:
-            yield (), "slowdown needs at least two tenants"
+            yield (), "`slowdown` needs at least two tenants"
         if self.percent_of_peak is not None and self.rate_rps is not None:
-            yield (), "has both percent_of_peak: and rate_rps: (remove one)"
+            yield (), "has both `percent_of_peak:` and `rate_rps:` (remove one of them)"

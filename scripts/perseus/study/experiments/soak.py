@@ -12,8 +12,8 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""Number of windows of a soak test, if the allowed length of a window permits this number. The
-number is twice the number that the estimate of the drift needs."""
+"""Number of windows of a soak, unless a window would be too short or too long. The estimate of the
+drift needs half of this number."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
 """Least and largest length of a window in seconds. A percentile needs some requests, and the client
@@ -56,7 +56,7 @@ class Settings(ExperimentSettings):
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="The rate of each tenant in requests/s, in place of percents_of_peak.",
+        description="The rate of each tenant in requests/s, in place of `percents_of_peak`.",
     )
     duration_s: Annotated[Whole, Field(ge=60, le=86_400)] = Field(
         default=3600, description="Seconds of load: from a minute to a day."
@@ -77,9 +77,9 @@ class Settings(ExperimentSettings):
         given = {"percents_of_peak": self.percents_of_peak, "rates_rps": self.rates_rps}
         levels = {key: each for key, each in given.items() if each is not None}
         if not levels:
-            yield (), "soak needs percents_of_peak: or rates_rps: (a number for each tenant)"
+            yield (), "`soak` needs `percents_of_peak:` or `rates_rps:` (a number for each tenant)"
         if len(levels) > 1:
-            yield (), "has both percents_of_peak: and rates_rps: (remove one)"
+            yield (), "has both `percents_of_peak:` and `rates_rps:` (remove one of them)"
         for key, each in levels.items():
             if len(each) != len(tenants):
                 yield (key,), f"has {len(each)} numbers for {len(tenants)} tenants"

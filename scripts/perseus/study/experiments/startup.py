@@ -46,9 +46,9 @@ class Settings(ExperimentSettings):
     page_cache: Annotated[tuple[PageCache, ...], Field(min_length=1), Different] = Field(
         default=("warm",),
         description=(
-            "State of the page cache when a server starts. `cold` removes the model files from the"
-            " page cache before each start, if the system supports this. The table states which"
-            " share of the files was in memory."
+            "State of the page cache of the host when a server starts. `warm` leaves the model"
+            " files in the page cache. `cold` removes them before each start, if the system"
+            " supports this. The table `startup` states which share of the files was in memory."
         ),
         json_schema_extra={"uniqueItems": True},
     )

@@ -1,4 +1,4 @@
-"""Define the task: measure the ceilings of the client beside one server."""
+"""Define the task: measure the client ceiling beside one server."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from perseus.study.traces import TraceOf
 
 
 class RequestOfModel(Part):
-    """Requests to a model with a certain number of images.
+    """Requests to a model, each with `images` images.
 
-    The allowed send lag follows from `sla_ms`, the SLA of the model in coarse steps. After a small
-    change of the SLA, the ceiling stays valid.
+    `sla_ms` is the latency of the SLA of the model, rounded down to 50, 100, 200, 500, ... ms, so
+    that a small change of the SLA does not repeat the measurement. The allowed send lag follows
+    from `sla_ms`.
     """
 
     model: str
@@ -20,12 +21,12 @@ class RequestOfModel(Part):
 
 
 class CeilingTask(Part):
-    """Settings of a ceiling besides the request shapes.
+    """Settings of the measurement of a client ceiling. The shapes of the requests are in files.
 
-    Perseus measures the ceiling on a local server, for every launcher and runtime. `cores` is the
-    number of cores of the server, or None for a remote server. Beside a remote server, the client
-    has `client_cores`, and the null model has all other cores. `trace` is the source of the
-    arrivals of a trace.
+    For every launcher and runtime, Perseus measures the ceiling with a local server and a null
+    model, which does no work. `cores` is the number of cores of the server of the study, or None if
+    it is remote. For a remote server, the client has `client_cores`, and the null model has all
+    other cores. `trace` is the trace of the arrival process, or None.
     """
 
     server: str

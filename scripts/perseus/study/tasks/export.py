@@ -6,7 +6,7 @@ from perseus.study.base import Part
 
 
 class ExportTask(Part):
-    """Settings of an export. An SLA or a precision does not change it.
+    """Settings of an export, which does not depend on the SLA or the precision.
 
     `architecture` is a classification model of torchvision, such as "resnet50". `weights` is
     "random" (seeded, needs no network access), "DEFAULT", the name of weights of torchvision such
@@ -16,7 +16,8 @@ class ExportTask(Part):
     size for which the weights were trained. `request` is "float32" (normalised colours) or "uint8"
     (pixels that the exported network normalises). If `is_surveyed` is true, a network that cannot
     be exported becomes a row of the catalogue with the reason, and the run continues. `images` has
-    image files, preprocessed for the weights (`networks.preset`); empty for random images.
+    image files, which the export preprocesses as the weights need it (`networks.preset`); it is
+    empty for random images.
     """
 
     architecture: str

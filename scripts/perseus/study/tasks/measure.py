@@ -26,7 +26,7 @@ class MeasuredArrivals(Part):
 
 class MeasuredClient(Part):
     """Settings of the client of a cell. `processes` is the number of client processes per tenant;
-    None means one process per core."""
+    None means that the tenants together have one process per client core."""
 
     protocol: str
     shared_memory: bool
@@ -50,8 +50,8 @@ class MeasuredServer(Part):
 class ServedModel(Part):
     """A model that the server already has, by its name on the server.
 
-    `shape` sets the sizes of inputs that are not fixed. If `deterministic` is false, the responses
-    to the same request may differ. `examples` is the content of the requests.
+    `shape` has the open sizes of its inputs. If `deterministic` is false, the responses to the same
+    request may differ. `examples` is the content of the requests.
     """
 
     name: str
@@ -61,11 +61,11 @@ class ServedModel(Part):
 
 
 class MeasuredTenant(Part):
-    """A tenant as the client needs to know it.
+    """The properties of a tenant that the client and the records need.
 
     `served_model` is None for a deployed model. For a model that the server already has, batches
-    and precision are None, since only the server knows them. `preprocessing` is the place of the
-    conversion of images into tensors, or None if requests are tensors.
+    and precision are None, since only the server knows them. `preprocessing` says who converts
+    images into tensors, the client or the server; it is None without images.
     """
 
     name: str
@@ -88,7 +88,7 @@ class MeasuredTenant(Part):
 class MeasureTask(Part):
     """The task of one cell: scenario x experiment x repeat.
 
-    `trace` is the source of the arrivals of a trace. Settings of arrivals and client that the
+    `trace` is the trace of the arrival process, or None. Settings of arrivals and client that the
     experiment does not use have their default values.
     """
 

@@ -13,8 +13,8 @@ class NetworkTask(Part):
     `architecture` is timm/NAME, timm/NAME.TAG or torchvision/NAME. `weights` is "random" (seeded),
     the name of trained weights, or the path of a state_dict file. `seed` is the seed of random
     weights and of random examples. `input_size` is the height and width in pixels, or None for the
-    default of the architecture. `examples` is the content of the requests; the pixels of images are
-    converted for the architecture.
+    default of the architecture. `examples` is the content of the requests; images are resized and
+    scaled for the architecture.
     """
 
     architecture: str

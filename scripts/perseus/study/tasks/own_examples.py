@@ -15,9 +15,8 @@ class Values(Part):
 class Pixels(Part):
     """Preprocessing of pixels from 0 to 255: (pixel * scale - mean) / std.
 
-    Each parameter is one number, or one number for each channel.
-
-    If the layout is None, the layout follows from the shape of the input.
+    `mean` and `std` have one number, or one number for each channel. If `layout` is None, the
+    layout follows from the shape of the input.
     """
 
     layout: str | None = None

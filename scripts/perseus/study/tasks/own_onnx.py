@@ -9,12 +9,12 @@ from perseus.study.tasks.own_examples import OwnExamples
 
 
 class OwnOnnxTask(Part):
-    """Settings for the file, which is an input of the job.
+    """Settings for an ONNX file, which is an input file of the job.
 
-    `seed` is the seed of random examples. `shape` has the variable sizes of each input, or all its
-    sizes. `input_size` applies to all variable sizes; it is None if no size is set. `examples` is
-    the content of the requests. `deterministic` is true if the model must give the same responses
-    again.
+    `seed` is the seed of random examples. `shape` has the open sizes of each input, or all sizes of
+    the input. `input_size` is the value of all open sizes, or None. `examples` is the content of
+    the requests. `deterministic` is true if the model must give the same responses to the same
+    request.
     """
 
     seed: int = 0

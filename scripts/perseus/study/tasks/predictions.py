@@ -6,7 +6,7 @@ from perseus.study.base import Part
 
 
 class PredictionsTask(Part):
-    """Settings of the predictions. `seed` is the seed of the resampling."""
+    """Settings of the predictions of sharing ratios. `seed` is the seed of the resampling."""
 
     study: str
     seed: int

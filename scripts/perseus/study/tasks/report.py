@@ -23,11 +23,11 @@ class ReportedServer(Server):
 
 
 class ReportTask(Part):
-    """The configuration that the report shows; for scenarios, only the part that the page uses.
+    """The parts of the configuration that the report shows.
 
     The records of cells have only settings that a measurement depends on. This task adds the
-    instances, the batching, the weights and the images of the models. `traces` has a text for each
-    file of recorded requests, which says how the file was interpreted.
+    instances, the batching, the weights and the images of the models. `traces` has a message for
+    each trace, which says how the trace was interpreted.
     """
 
     models: tuple[Model, ...] = ()

@@ -6,12 +6,11 @@ from perseus.study.base import Part
 
 
 class ServedEnsemble(Part):
-    """The preprocessing model of a tenant with images, and the ensemble of preprocessing and
-    network.
+    """The ensemble of a tenant whose clients send image files: preprocessing, then the network.
 
-    `tenant` is the name of the ensemble in Triton, and `preprocess` and `network` are the names of
-    its steps. `max_batch_size` is the largest batch of the network. `processes` is the number of
-    parallel processes for preprocessing, with one image each.
+    `tenant` is the name of the ensemble in Triton. `preprocess` and `network` are the names of its
+    two models. `max_batch_size` is the largest batch of the network. `processes` is the number of
+    processes that preprocess in parallel, one image each.
     """
 
     tenant: str
@@ -24,19 +23,19 @@ class ServedEnsemble(Part):
 class ServedTenant(Part):
     """A model as it is served in one scenario.
 
-    `name` is the name of the model in Triton, of letters, digits, '_', '-' and '~'; a step of an
-    ensemble has the suffix ".network". `model` is the name of the model in the study, for error
+    `name` is the name of the model in Triton, of letters, digits, '_', '-' and '~'; the network of
+    an ensemble has the suffix ".network". `model` is the name of the model in the study, for error
     messages only. `runtime` executes the model in `precision`; `study.runtimes` has the precisions
     of each runtime. Inputs and outputs are fp32 at every precision. `model_file` is the name of the
-    file that the runtime loads. `gpus` has the numbers of the GPUs inside the server, empty for a
-    CPU. `instances` is the number of copies of the model that may execute at the same time, on each
-    GPU. `request_batch_size` is the number of examples in each request, such as images.
-    `max_queue_delay_us` is the time in microseconds that a request may wait for others to share its
-    batch; None switches dynamic batching off. `preferred_batch_sizes` has the batch sizes that are
-    executed without further waiting, and needs dynamic batching. `priority` is the share of the
-    cores among tenants with a priority: an instance of priority 1 gets twice as many turns as an
-    instance of priority 2. `intra_op_threads` is the number of threads of each instance. `ensemble`
-    is the ensemble that contains the model as a step, or None.
+    file that the runtime loads. `gpus` has the numbers of the GPUs inside the server; it is empty
+    for a CPU. `instances` is the number of copies of the model that may execute at the same time,
+    on each GPU. `request_batch_size` is the number of examples in each request, such as images.
+    `max_queue_delay_us` is the time in microseconds that a request may wait for other requests of
+    its batch; None switches dynamic batching off. Dynamic batching executes batches of
+    `preferred_batch_sizes` without further waiting. Tenants with a `priority` take turns on the
+    cores: an instance of priority 1 gets twice as many turns as an instance of priority 2.
+    `intra_op_threads` is the number of threads of each instance. `ensemble` is the ensemble that
+    contains the model, or None.
     """
 
     name: str
@@ -58,7 +57,8 @@ class ServedTenant(Part):
 class RepositoryTask(Part):
     """All tenants of a scenario whose models are deployed.
 
-    In a survey, a model that could not be exported becomes a row with the reason.
+    In a survey, a model that could not be exported becomes a row of the table `catalogue` with the
+    reason.
     """
 
     tenants: tuple[ServedTenant, ...]

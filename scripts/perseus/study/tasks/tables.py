@@ -14,10 +14,10 @@ from perseus.study.setting import Value
 class Price(Part):
     """The price of a server in USD per hour, and its source.
 
-    The server has this `share` of an instance with `vcpus` and of its accelerators, and pays this
-    share of the price. `vcpus` is None if the price list does not state the number. `currency` is
-    the currency of the price list. `date` is the day on which the price was valid, or None if
-    unknown. `doubts` has the reasons why the price may be wrong.
+    The server uses the share `share` of an instance with `vcpus` vCPUs, and pays the same share of
+    its price. `vcpus` is None if the price list does not state the number. `currency` is the
+    currency of the price list. `date` is the day on which the price was valid, or None if unknown.
+    `doubts` has the reasons why the price may be wrong.
     """
 
     instance: str
@@ -44,8 +44,8 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """Return the price of a machine with another number of cores and the same price per
-        core."""
+        """Return the price of a server with `cores` cores, if this price is for `of` cores and the
+        price per core is the same."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
@@ -60,11 +60,11 @@ class Price(Part):
 
 
 class GridSetting(Part):
-    """A setting of a grid, and the load line that answers a question with it.
+    """A setting of a grid, and the cells that Perseus measures with the setting.
 
-    `values` has the value of each varied key, and `description` is the text of the setting. The
-    records of the cells of the setting have this `server`, `scenario` and `load_line`. `why_not`
-    says why the setting was left out, and is empty otherwise.
+    `values` has the value of each varied key; `description` has these values as text. The records
+    of the cells have this `server`, `scenario` and `load_line`. `why_not` says why the setting was
+    left out, and is empty otherwise.
     """
 
     values: dict[str, Value]
@@ -76,10 +76,11 @@ class GridSetting(Part):
 
 
 class GridQuestion(Part):
-    """The settings of a grid for one tenant alone, or for one shared load line.
+    """A question of a grid: which setting is best for one tenant alone, or for one load line of all
+    tenants.
 
     `grid`, `tenants` and `load_line` have the names in the configuration. `at_most` has the bounds,
-    by the column of the table `grid`.
+    by the column of the table `grid` that a bound limits.
     """
 
     grid: str
@@ -90,7 +91,7 @@ class GridQuestion(Part):
 
 
 class DemandLevel(Part):
-    """Level of the demand: requests/s of one image each, by model."""
+    """Level of the demand. `rps` has the requests/s for each model; a request has one image."""
 
     name: str
     rps: dict[str, float]

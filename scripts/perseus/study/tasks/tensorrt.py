@@ -8,9 +8,8 @@ from perseus.study.base import Part
 class TensorRtTask(Part):
     """A tenant on one server, for which the plan is built.
 
-    `image` is the image of the container that serves the plan.
-
-    Without `dynamic_batching`, a batch is the content of one request.
+    `image` is the image of the container that serves the plan. Without `dynamic_batching`, each
+    batch is the content of one request.
     """
 
     server: str
