@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A network of ddddocr 1.6.1 declares an output of rank 2 and answers with rank 3.
+# A network of ddddocr 1.6.1 declares an output of rank 2 and returns an output of rank 3.
 #
-# Guess: an ONNX file that passes onnx.checker answers with the rank that it declares, whatever the sizes.
-# Behaviour: common.onnx declares (1, seqlen), and ONNX Runtime answers (seqlen, 1, 8210) and logs a warning. The
-#   checker, also with full_check, finds nothing wrong. A server that is configured by the declaration refuses the
-#   answers. Run a network once before serving it.
+# Expected: The output of an ONNX file that passes onnx.checker has the declared rank, for every size of the input.
+# Behaviour: common.onnx declares (1, seqlen). ONNX Runtime returns (seqlen, 1, 8210) and logs a warning. The checker
+#   finds no error, even with full_check. A server that is configured by the declaration refuses this output. Run a
+#   network once before you serve it.
 # Output, Debian 12, Python 3.11:
 #   checker: passes; declared rank: 2; answered: (20, 1, 8210)
 set -euo pipefail

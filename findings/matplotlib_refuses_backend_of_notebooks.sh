@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # matplotlib 3.11.2 cannot be imported by a program that a notebook starts from another environment.
 #
-# Guess: MPLBACKEND names a backend for plots, and a program that shows none ignores one that it does not have.
-# Behaviour: a Jupyter kernel sets MPLBACKEND=module://matplotlib_inline.backend_inline, which its child processes
-#   inherit. In an environment without matplotlib-inline, even `import matplotlib` raises ValueError, and its list of
-#   supported values has no module:// at all. Start such programs without MPLBACKEND.
+# Expected: MPLBACKEND names a backend for plots, and a program that shows no plots ignores a backend that is not
+#   installed.
+# Behaviour: A Jupyter kernel sets MPLBACKEND=module://matplotlib_inline.backend_inline, and its child processes inherit
+#   this variable. In an environment without matplotlib-inline, `import matplotlib` raises ValueError. The list of
+#   supported values in the message has no value with module://. Start such programs without MPLBACKEND.
 # Output, Debian 12, Python 3.11:
 #   import matplotlib: ValueError; without MPLBACKEND: imported; with matplotlib-inline: imported
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # MLflow 3.17.2 returns 1.797e308 for a metric that was logged as infinite.
 #
-# Guess: infinity comes back as infinity, as NaN comes back as NaN.
-# Behaviour: the SQL store replaces infinity by the largest float, without a warning; NaN is kept. Means and charts of
-#   such a metric are finite and wrong. Log a ratio with an unbounded end as a text parameter, or not at all.
+# Expected: MLflow returns infinity for a metric that was logged as infinite, as it returns NaN for NaN.
+# Behaviour: The SQL store replaces infinity by the largest float, without a warning, and keeps NaN. Means and charts of
+#   such a metric are finite and wrong. If a ratio may be infinite, log it as a text parameter, or do not log it.
 # Output, Debian 12, Python 3.11:
 #   logged inf, nan; returned 1.7976931348623157e+308, nan
 set -euo pipefail

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# MLflow 3.17.2 shows the larger of two values logged at one step and time, not the later one.
+# MLflow 3.17.2 shows the larger of two values that were logged at one step and time, not the later value.
 #
-# Guess: the value of a run's metric is the one that was logged last.
-# Behaviour: the latest value is the largest (step, timestamp, value). A correction with the same step and timestamp
-#   counts only if it is larger; the history keeps both. Give a correction a later timestamp.
+# Expected: The value of a metric is the value that was logged last.
+# Behaviour: MLflow shows the value with the largest (step, timestamp, value). A correction with the same step and
+#   timestamp therefore counts only if its value is larger. The history of the metric keeps both values. Give a
+#   correction a later timestamp.
 # Output, Debian 12, Python 3.11:
 #   logged 3.0, then 2.0; value of the run 3.0
 set -euo pipefail

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# mlflow-skinny 3.17.2 refuses files as a store and sends to a database, which it refuses, too.
+# mlflow-skinny 3.17.2 refuses to log to files and recommends sqlite, but refuses sqlite, too.
 #
-# Guess: what is installed by pip can log to the store that its own message recommends, or names the missing package.
-# Behaviour: a store of files is refused with the advice to use sqlite. With sqlite, mlflow says that sqlite is not
-#   among the supported schemes, which are files and servers. SQLAlchemy and alembic are missing, which mlflow-skinny
-#   does not require and the message does not name; with both it works.
+# Expected: After an installation with pip, mlflow-skinny can log to the store that its message recommends, or its
+#   message names the missing package.
+# Behaviour: mlflow-skinny refuses a store of files with the advice to use sqlite. With sqlite, it says that sqlite is
+#   not among the supported schemes, which are files and servers. The cause is that SQLAlchemy and alembic are missing.
+#   mlflow-skinny does not require these packages, and the message does not name them. After you install both packages,
+#   sqlite works.
 # Output, Debian 12, Python 3.11:
 #   files: refused, use sqlite; sqlite: refused, use files; after installing sqlalchemy and alembic: logged
 set -euo pipefail

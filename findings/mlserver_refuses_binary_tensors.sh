@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # MLServer 1.7.1 answers a request with binary tensors over HTTP with status 500.
 #
-# Guess: a server that does not have the binary extension of the Open Inference Protocol says so with status 4xx, or reads
-#   the tensors.
-# Behaviour: the header Inference-Header-Content-Length is ignored and the whole body parsed as JSON. A body with bytes
-#   that are not UTF-8 is answered with 500 Internal Server Error, as if the server were at fault. Its metadata lists no
-#   extensions, which is the only way to know beforehand.
+# Expected: A server without the binary extension of the Open Inference Protocol refuses such a request with status 4xx.
+# Behaviour: MLServer ignores the header Inference-Header-Content-Length and parses the whole body as JSON. If the body
+#   has bytes that are not UTF-8, MLServer answers 500 Internal Server Error, as if the server had failed. A client can
+#   detect the missing extension only from the metadata of the server, which lists no extensions.
 # Output, Debian 12, Python 3.11:
 #   extensions: none; JSON: 200; binary: 500
 set -euo pipefail

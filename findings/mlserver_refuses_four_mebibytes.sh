@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # MLServer 1.7.1 refuses a batch of seven 224 x 224 images over gRPC with its default settings.
 #
-# Guess: a server of networks for images accepts a batch of eight.
-# Behaviour: gRPC's default limit of 4 MiB for a received message holds. Seven float32 images (4.2 MB) raise
-#   RESOURCE_EXHAUSTED; six pass. grpc_max_message_length of settings.json raises the limit; Triton has none by default.
+# Expected: A server of image networks accepts a batch of eight images.
+# Behaviour: MLServer keeps gRPC's default limit of 4 MiB for a received message. Seven float32 images (4.2 MB) raise
+#   RESOURCE_EXHAUSTED, and six images pass. grpc_max_message_length in settings.json raises the limit. Triton has no
+#   such limit by default.
 # Output, Debian 12, Python 3.11:
 #   6 images: answered; 7 images: RESOURCE_EXHAUSTED
 set -euo pipefail

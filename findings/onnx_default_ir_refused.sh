@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A graph made with the defaults of onnx 1.23.2 is refused by ONNX Runtime 1.31.1, its newest release then.
+# ONNX Runtime 1.31.1 refuses a graph made with the defaults of onnx 1.23.2; both were the newest releases.
 #
-# Guess: the newest ONNX Runtime loads what helper.make_model of the newest onnx makes.
-# Behaviour: make_model writes IR version 14; ONNX Runtime accepts at most 13 and raises an error, although the graph
-#   uses nothing of the new version. helper.make_model(graph, ir_version=10) is accepted.
+# Expected: The newest ONNX Runtime loads a graph that helper.make_model of the newest onnx makes.
+# Behaviour: make_model writes IR version 14. ONNX Runtime accepts IR versions up to 13 and raises an error, although
+#   the graph uses nothing new of version 14. ONNX Runtime accepts helper.make_model(graph, ir_version=10).
 # Output, Debian 12, Python 3.11:
 #   IR 14: Unsupported model IR version: 14, max supported IR version: 13; IR 10: loaded
 set -euo pipefail

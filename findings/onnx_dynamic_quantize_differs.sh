@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# DynamicQuantizeLinear has three scales for a tensor of zeros, and OpenVINO rounds most of its ties upwards.
+# DynamicQuantizeLinear has three scales for a tensor of zeros, and OpenVINO rounds most ties upwards.
 #
-# Guess: the operator is a formula of the standard, so that each implementation gives the same numbers.
-# Behaviour: the formula divides the range of the input by 255, which makes a scale of 0 for zeros. OpenVINO 2026.4.1
-#   answers with it, ONNX Runtime 1.31.1 with 1, the reference of onnx 1.23.2 with 1/255. A network that divides by the
-#   scale gets no finite number from one of them. The standard rounds ties to even numbers; of the ties 0.5, 1.5, ...,
-#   254.5, OpenVINO rounds 125 to another number. For random numbers no difference was seen.
+# Expected: The standard defines the operator by a formula, so each implementation returns the same numbers.
+# Behaviour: The formula divides the range of the input by 255, so the scale of a tensor of zeros is 0. OpenVINO
+#   2026.4.1 returns this scale, ONNX Runtime 1.31.1 returns 1, and the reference implementation of onnx 1.23.2 returns
+#   1/255. A network that divides by the scale has outputs that are not finite under OpenVINO. The standard rounds ties
+#   to even numbers. Of the ties 0.5, 1.5, ..., 254.5, OpenVINO rounds 125 to another number. Random numbers showed no
+#   difference.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   scale of zeros: reference 0.003922, ONNX Runtime 1, OpenVINO 0
 #   2.5 with a scale of 1: reference 2, ONNX Runtime 2, OpenVINO 3

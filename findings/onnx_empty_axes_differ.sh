@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# An empty list of axes of Squeeze and Unsqueeze has up to three answers.
+# Squeeze and Unsqueeze with an empty list of axes return up to three different shapes.
 #
-# Guess: "no axes" given as an empty tensor leaves the shape as it is, in each runtime.
-# Behaviour: the reference of onnx 1.23.2 does that. OpenVINO 2026.4.1 adds a dimension for Unsqueeze and removes the
-#   first of two for Squeeze. ONNX Runtime 1.31.1 removes both for Squeeze, as if the list were absent, and only warns
-#   that its own inferred shape is another one. Programs that compute the list of axes write such a node.
+# Expected: An empty tensor of axes means no axes, so each runtime returns the shape of the input.
+# Behaviour: The reference implementation of onnx 1.23.2 returns the shape of the input. OpenVINO 2026.4.1 adds a
+#   dimension in Unsqueeze, and in Squeeze removes the first of two dimensions of size 1. ONNX Runtime 1.31.1 removes
+#   both in Squeeze, as if the list were absent, and only warns that it had inferred another shape. Programs that
+#   compute the list of axes may write such a node.
 # Output, Debian 12, Python 3.11:
 #   Unsqueeze of [2, 3]: reference (2, 3), ONNX Runtime (2, 3), OpenVINO (1, 2, 3)
 #   Squeeze of [1, 3, 1]: reference (1, 3, 1), ONNX Runtime (3,), OpenVINO (3, 1)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# An ONNX graph made for batch 1 and relabelled to an open batch passes every check and answers wrongly.
+# An ONNX graph made for batch 1 and relabelled to an open batch passes every check and returns wrong outputs.
 #
-# Guess: the checker of onnx 1.23.2 or ONNX Runtime 1.31.1 refuses a Reshape that was written for batch 1.
-# Behaviour: strict shape inference, the full checker and the run accept a batch of two. The constant shape (1, -1)
-#   joins the images of the batch, so that Softmax runs over both. The shape of the output is as declared.
-#   Compare the answers of a batch with those of single images before you relabel a network.
+# Expected: The checker of onnx 1.23.2 or ONNX Runtime 1.31.1 refuses a Reshape that was written for batch 1.
+# Behaviour: Strict shape inference, the full checker and ONNX Runtime accept a batch of two. The constant shape (1, -1)
+#   of the Reshape joins the images of the batch, so Softmax runs over both images. The output has the declared shape.
+#   Before you relabel a network, compare the outputs for a batch with the outputs for its single images.
 # Output, Debian 12, Python 3.11:
 #   checked; output shape (2, 10); sums of probabilities: alone 1.0, in a batch of two 0.5 and 0.5
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # ONNX Runtime 1.31.1 runs a thread on a CPU that taskset excludes.
 #
-# Guess: a process pinned by taskset to one CPU gets a pool of one thread, on that CPU.
-# Behaviour: by default the pool has one thread per physical core of the host, and each is pinned to its own CPU,
-#   also to CPUs outside of the mask of the process. A thread may widen its mask unless a cpuset forbids it. Thus
-#   two servers that taskset separates share CPUs. intra_op_num_threads=1 prevents it.
+# Expected: In a process that taskset pins to one CPU, ONNX Runtime starts a pool of one thread, on this CPU.
+# Behaviour: By default, the pool has one thread per physical core of the host, and ONNX Runtime pins each thread to its
+#   own CPU, even outside the CPU mask of the process. A thread may widen its mask unless a cpuset forbids it. Two
+#   servers that taskset separates therefore share CPUs. intra_op_num_threads=1 prevents this.
 # Output on 2 vCPUs (Intel Xeon), Debian 12, Python 3.11:
 #   process may use CPUs [0]; threads of the session use CPUs [1]; with intra_op_num_threads=1 []
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# ONNX Runtime 1.31.1 drops NaN in ReduceMax, and keeps it in Max.
+# ONNX Runtime 1.31.1 drops NaN in ReduceMax, and keeps NaN in Max.
 #
-# Guess: the largest of 1 and NaN is the same for the operator of two tensors and for the reduction of one tensor.
-# Behaviour: Max(1, NaN) is NaN, ReduceMax([1, NaN]) is 1. The reference of the standard gives NaN for both. Global max
-#   pooling by ReduceMax therefore hides a network that overflowed.
+# Expected: The largest of 1 and NaN is the same for Max of two tensors and for ReduceMax of one tensor.
+# Behaviour: Max(1, NaN) is NaN, and ReduceMax([1, NaN]) is 1. In the reference implementation of the standard, both are
+#   NaN. In a network with global max pooling by ReduceMax, the output therefore does not show an overflow.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   Max(1, nan): nan; ReduceMax([1, nan]): 1, by the reference nan
 set -euo pipefail

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# ONNX Runtime 1.31.1 convolves subnormal numbers many times slower than normal ones on x86.
+# ONNX Runtime 1.31.1 convolves subnormal numbers many times more slowly than normal numbers on x86.
 #
-# Guess: values near zero cost at most 10 % more; a runtime for inference flushes them to zero.
-# Behaviour: if activations fall below 1.2e-38, as in a deep network with untrained weights, x86 CPUs handle each
-#   multiplication in microcode: the rate falls to a tenth or less. Session option
-#   session.set_denormal_as_zero=1 restores the rate, but only the first session of a
-#   process sets it. A benchmark with random weights may measure this by accident.
+# Expected: A convolution of values near zero takes at most 10 % longer, because a runtime for inference flushes these
+#   values to zero.
+# Behaviour: If activations fall below 1.2e-38, as in a deep network with untrained weights, x86 CPUs handle each
+#   multiplication in microcode, and the rate falls to a tenth or less. The session option
+#   session.set_denormal_as_zero=1 restores the rate, but only the first session of a process can set this option. A
+#   benchmark with random weights may measure this slow case by accident.
 # Output on an Intel Xeon, Debian 12, Python 3.11:
 #   rate with subnormal inputs / rate with normal inputs: 0.006; with set_denormal_as_zero 1.0
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # OpenVINO 2026.4.1 computes float64 networks in float32 on the CPU, and still declares float64.
 #
-# Guess: a network of float64 tensors is computed in float64, or refused.
-# Behaviour: inputs and outputs are declared f64, but 1e300 comes back as the largest float32 and 1 + 1e-12 - 1 as 0. The
-#   precision that the plugin reports is f32.
+# Expected: OpenVINO computes a network of float64 tensors in float64, or refuses it.
+# Behaviour: OpenVINO declares inputs and outputs as f64, but returns the largest float32 for 1e300, and 0 for 1 + 1e-12
+#   - 1. The CPU plugin reports the precision f32.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   declared f64; 1e300 + 1: ONNX Runtime 1e+300, OpenVINO 3.40282e+38; 1 + 1e-12 - 1: 1.00009e-12, 0
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# OpenVINO 2026.4.1 computes a float32 network in bfloat16 if the CPU can, without a hint.
+# OpenVINO 2026.4.1 computes a float32 network in bfloat16 if the CPU can, without a precision hint.
 #
-# Guess: it computes in float32 unless a precision is given; bfloat16 needs AMX.
-# Behaviour: on a CPU with AVX512_BF16 or AMX_BF16 the compiled network reports bfloat16, and its answers differ from
-#   ONNX Runtime's by about 0.3 %. INFERENCE_PRECISION_HINT=f32 prevents it. On other CPUs it computes in float32.
-#   Thus a comparison of rates with another runtime compares two precisions.
+# Expected: OpenVINO computes in float32 unless a precision is set, and bfloat16 needs AMX.
+# Behaviour: On a CPU with AVX512_BF16 or AMX_BF16, the compiled network reports bfloat16, and its outputs differ from
+#   ONNX Runtime's by about 0.3 %. INFERENCE_PRECISION_HINT=f32 prevents this. On other CPUs, OpenVINO computes in
+#   float32. A comparison with the rates of another runtime may therefore compare two precisions.
 # Output on an Intel Xeon with AMX, Debian 12, Python 3.11:
 #   CPU with bfloat16 instructions: True; OpenVINO computes in bf16; largest relative error 0.0028, with hint f32 0.0000
 set -euo pipefail

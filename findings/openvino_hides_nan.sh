@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # OpenVINO 2026.4.1 turns NaN into 0 in Relu, Clip and Max on the CPU.
 #
-# Guess: NaN that arises in a network reaches its output, so that a check of the answers finds it.
-# Behaviour: Relu and Clip answer 0 for NaN, and Max answers the other operand if the first one is NaN. ONNX Runtime
-#   passes NaN on in each of the three. A network whose weights overflow answers with finite numbers under OpenVINO.
+# Expected: A NaN that arises in a network reaches the output, so a check of the outputs finds it.
+# Behaviour: Relu and Clip return 0 for NaN, and Max returns its second operand if the first operand is NaN. ONNX
+#   Runtime returns NaN in all three operators. Under OpenVINO, a network whose weights overflow returns finite numbers.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   Relu(nan): ONNX Runtime nan, OpenVINO 0; Clip(nan, 0, 6): nan, 0; Max(nan, 0): nan, 0
 set -euo pipefail

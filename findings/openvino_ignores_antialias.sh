@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # OpenVINO 2026.4.1 ignores `antialias` of ONNX's Resize, without an error.
 #
-# Guess: a network that shrinks its image with `antialias: 1` answers as ONNX Runtime and the standard's reference do.
-# Behaviour: OpenVINO accepts the attribute and interpolates as if it were 0. Each pixel of a large image that falls
-#   between the sampled ones is lost, which the attribute exists to prevent. A network with its preprocessing inside
-#   sees other images under this runtime.
+# Expected: A network that shrinks its image with `antialias: 1` returns the same output as ONNX Runtime and the
+#   reference implementation of the standard.
+# Behaviour: OpenVINO accepts the attribute and interpolates as with `antialias: 0`. In a large image, pixels between
+#   the sampled pixels are lost, which the attribute exists to prevent. A network that contains its preprocessing
+#   therefore computes from a different image under OpenVINO.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   6 x 6 to 3 x 3: reference and ONNX Runtime 0.521 0.415 0.618 ...; OpenVINO 0.561 0.384 0.636 ..., equal to antialias: 0
 set -euo pipefail

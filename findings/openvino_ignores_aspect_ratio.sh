@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # OpenVINO 2026.4.1 ignores `keep_aspect_ratio_policy` and `exclude_outside` of ONNX's Resize, without an error.
 #
-# Guess: an attribute that OpenVINO does not know is an error, as its answer to half_pixel_symmetric is.
-# Behaviour: with `keep_aspect_ratio_policy: not_larger` it stretches the image, so that its output has another shape
-#   than the one that shape inference of onnx finds, and than that of the reference and of ONNX Runtime. With
-#   `exclude_outside: 1` the shape is right and the numbers are those of 0.
+# Expected: OpenVINO refuses an attribute that it does not support, as it refuses half_pixel_symmetric.
+# Behaviour: With `keep_aspect_ratio_policy: not_larger`, OpenVINO stretches the image. The shape of its output then
+#   differs from the shape that onnx infers, and that the reference implementation and ONNX Runtime return. With
+#   `exclude_outside: 1`, the shape is right, but the numbers are those of `exclude_outside: 0`.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   6 x 4 into 3 x 3, not_larger: reference and ONNX Runtime (1, 1, 3, 2), OpenVINO (1, 1, 3, 3)
 #   cubic, exclude_outside: largest difference from the reference: ONNX Runtime 0.000, OpenVINO 0.034

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# OpenVINO 2026.4.1 saturates uint8 arithmetic where ONNX Runtime wraps around.
+# OpenVINO 2026.4.1 saturates uint8 and int8 arithmetic where ONNX Runtime wraps around.
 #
-# Guess: 200 + 100 of uint8 is 44 under both runtimes, as in NumPy, C and the reference of the standard.
-# Behaviour: OpenVINO answers 255, and 127 for 100 x 2 of int8. A network that mixes pixels before it casts them to float
-#   gives other answers, without an error.
+# Expected: 200 + 100 in uint8 is 44 under both runtimes, as in NumPy, C and the reference implementation of the
+#   standard.
+# Behaviour: OpenVINO returns 255 for this sum, and 127 for 100 x 2 in int8. A network that computes with pixels before
+#   it casts them to float therefore has other outputs under OpenVINO, without an error.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   uint8 200 + 100: reference 44, ONNX Runtime 44, OpenVINO 255; int8 100 x 2: -56, -56, 127
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # OpenVINO 2026.4.1 keeps only 32 bits of the int64 tensors of a network on the CPU, without an error.
 #
-# Guess: a network with int64 inputs and outputs passes 64-bit numbers on, as ONNX Runtime does.
-# Behaviour: an Identity of int64 declares int64 on both sides and changes every number that does not fit into 32 bits.
-#   Identifiers, hashes and times in nanoseconds come back wrong; indices of vocabularies and classes are unharmed.
+# Expected: A network with int64 inputs and outputs passes 64-bit numbers on, as under ONNX Runtime.
+# Behaviour: An Identity of int64 declares int64 inputs and outputs, and changes every number that does not fit into 32
+#   bits. Identifiers, hashes and times in nanoseconds become wrong; indices of vocabularies and classes stay right.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   declared i64; sent [1, 2147483647, 4294967301, 1700000000000000000]; ONNX Runtime the same;
 #   OpenVINO [1, 2147483647, 5, 908722176]

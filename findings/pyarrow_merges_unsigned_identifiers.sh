@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# pyarrow 25.0.1 reads unsigned 64-bit identifiers of CSV and JSON files as floats, so that different ones become equal.
+# pyarrow 25.0.1 reads unsigned 64-bit identifiers of CSV and JSON as floats, and different identifiers become equal.
 #
-# Guess: a column of whole numbers up to 2**64 - 1 becomes uint64, as in pandas, or is refused.
-# Behaviour: one number above 2**63 - 1 makes the whole column double. Neighbouring identifiers then compare equal, also
-#   those that would fit into int64, and a group by user or by session joins different ones.
+# Expected: A column of whole numbers up to 2**64 - 1 becomes uint64, as in pandas, or pyarrow refuses it.
+# Behaviour: One number above 2**63 - 1 makes the whole column double. Neighbouring identifiers then compare equal, even
+#   identifiers that fit into int64, and a group by user or session joins different users or sessions.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   4 different numbers; pyarrow CSV: double, 2 different; pyarrow JSON: double, 2 different; pandas: uint64, 4 different
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# After quantize_dynamic of ONNX Runtime 1.31.1, the answer for an image depends on the other images of its batch.
+# After quantize_dynamic of ONNX Runtime 1.31.1, the output for an image depends on the other images of its batch.
 #
-# Guess: an image has the same answer alone and in a batch, as before the quantisation.
-# Behaviour: DynamicQuantizeLinear takes one scale from the whole batch. Beside an image with values ten times as
-#   large, the answer changes as much as by the quantisation itself, or more. With dynamic batching, a server's
-#   answer then depends on which requests arrive together.
+# Expected: The output for an image is the same alone and in a batch, as before the quantisation.
+# Behaviour: DynamicQuantizeLinear computes one scale from the whole batch. If another image of the batch has values ten
+#   times as large, the output changes by as much as the quantisation changed it, or more. With dynamic batching, the
+#   output of a server therefore depends on which requests arrive together.
 # Output on an Intel Xeon, Debian 12, Python 3.11:
 #   change of an image's answer by its batch: float32 0.0000, quantised 0.1490 (error of the quantisation 0.0261)
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Snakemake 9.27.1 says that a dry run is none while it reads the Snakefile.
+# Snakemake 9.27.1 reports workflow.dryrun as false in a dry run while it reads the Snakefile.
 #
-# Guess: workflow.dryrun is true under -n, wherever a Snakefile asks.
-# Behaviour: it is false while the file is parsed, and true only in what runs later, such as a params function. A
-#   Snakefile that prepares something unless workflow.dryrun does so in dry runs, too. Prepare it in onstart, which a dry
-#   run does not call.
+# Expected: With -n, workflow.dryrun is true everywhere in a Snakefile.
+# Behaviour: workflow.dryrun is false while Snakemake parses the file, and true only in code that runs later, such as a
+#   params function. If a Snakefile prepares something unless workflow.dryrun is true, it does so in dry runs, too. Use
+#   onstart for such preparations, because a dry run does not call onstart.
 # Output, Debian 12, Python 3.11:
 #   under -n, workflow.dryrun is False while parsed and True in a params function
 set -euo pipefail

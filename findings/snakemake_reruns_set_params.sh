@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Snakemake 9.27.1 runs a job again whose parameter is an unchanged set of strings.
+# Snakemake 9.27.1 runs a job again if a parameter of the job is an unchanged set of strings.
 #
-# Guess: two equal sets are equal parameters.
+# Expected: Two equal sets are equal parameters.
 # Behaviour: Snakemake compares the printed parameters, and Python prints a set in an order that differs between
-#   processes (hash randomisation). Thus "params have changed" holds at random although nothing was edited. The
-#   script fixes two seeds that order the set differently. A sorted list is stable.
+#   processes (hash randomisation). Snakemake therefore finds at random that "params have changed" although nothing was
+#   edited. The script fixes two seeds that order the set differently. Use a sorted list instead of a set.
 # Output, Debian 12, Python 3.11:
 #   planned again: set_parameter; not again: list_parameter
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Snakemake 9.27.1 rounds a job's time limit down to whole minutes: 119 s become 1 minute.
 #
-# Guess: a limit that executors enforce is rounded up.
-# Behaviour: resources: runtime="119s" reaches the job and the executor (for example Slurm's --time) as 1 minute. A job
-#   that needs 100 s and asks for 119 s is ended after 60. Write minutes, rounded up.
+# Expected: Snakemake rounds a limit that executors enforce up.
+# Behaviour: The limit of resources: runtime="119s" is 1 minute in the job and in the executor (for example Slurm's
+#   --time). A job that needs 100 s and asks for 119 s ends after 60 s. Write minutes, rounded up.
 # Output, Debian 12, Python 3.11:
 #   runtime of 119 s: 1 min; of 179 s: 2 min
 set -euo pipefail

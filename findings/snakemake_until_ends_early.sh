@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Snakemake 9.27.1 fails with --until RULE if jobs of this rule depend on each other.
 #
-# Guess: --until RULE runs all jobs of the rule, and everything that they need.
-# Behaviour: Snakemake runs only a part of these jobs, then prints "BUG: Out of jobs ready to be started" and exits with
-#   1, as a dry run does. Without --until the workflow completes.
+# Expected: With --until RULE, Snakemake runs all jobs of the rule and all jobs that these jobs need.
+# Behaviour: Snakemake runs only some of these jobs, prints "BUG: Out of jobs ready to be started" and exits with 1. A
+#   dry run also exits with 1. Without --until, the workflow completes.
 # Output, Debian 12, Python 3.11:
 #   dry run: exit code 1; run: exit code 1, made 0.txt 1.txt; without --until: exit code 0, made 0.txt 1.txt 2.txt
 set -euo pipefail

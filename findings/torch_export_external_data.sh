@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # torch.onnx.export of torch 2.13.0 writes the weights of a tiny network into a second file.
 #
-# Guess: a network far below the 2 GB limit of protobuf is one file.
-# Behaviour: the default (external_data=True) writes <name>.onnx.data beside <name>.onnx, whatever the size. Who copies
-#   only the .onnx has a network that does not load. external_data=False writes one file.
+# Expected: The export writes a network far below protobuf's limit of 2 GB into one file.
+# Behaviour: The default (external_data=True) writes <name>.onnx.data beside <name>.onnx for every size. A copy of the
+#   .onnx file without the second file does not load. external_data=False writes one file.
 # Output, Debian 12, Python 3.11:
 #   network of 64 weights: linear.onnx + linear.onnx.data; with external_data=False: single.onnx
 set -euo pipefail

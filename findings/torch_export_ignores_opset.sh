@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# torch.onnx.export of torch 2.13.0 may write another opset than the requested one, with a warning only.
+# torch.onnx.export of torch 2.13.0 may write another opset than the requested opset, with a warning only.
 #
-# Guess: opset_version=17 gives a file of opset 17, or an error.
-# Behaviour: the exporter makes opset 18 and converts it down. If one operator (here the mean behind
-#   AdaptiveAvgPool2d, part of most CNNs) has no conversion, the file stays at opset 18 and export succeeds.
-#   Read opset_import of the file.
+# Expected: With opset_version=17, the file has opset 17, or the export raises an error.
+# Behaviour: The exporter makes opset 18 and converts it to the requested opset. If one operator has no conversion, the
+#   file keeps opset 18 and the export succeeds. Here this operator is the mean behind AdaptiveAvgPool2d, a part of most
+#   CNNs. Read opset_import of the file.
 # Output, Debian 12, Python 3.11:
 #   requested opset 17; the file has opset 18
 set -euo pipefail

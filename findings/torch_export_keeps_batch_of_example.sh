@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# torch.onnx.export of torch 2.13.0 declares an open batch and writes the batch of its example into the network.
+# torch.onnx.export of torch 2.13.0 may declare an open batch and write the example's batch size into the network.
 #
-# Guess: a dimension that `dynamic_shapes` names is open in the file, or the export fails.
-# Behaviour: it depends on the example and on how the dimension is named. For a network that reshapes by len(x), and an
-#   example of one image, {0: "batch"} gives a file whose input is open and whose Reshape holds 1: ONNX Runtime 1.31.1
-#   joins the images of a batch. {0: Dim("batch")} gives a closed batch without an error. An example of two images and
-#   {0: "batch"} give the right file. With x.size(0) in place of len(x), each of them is right.
+# Expected: A dimension that `dynamic_shapes` names is open in the file, or the export fails.
+# Behaviour: The result depends on the example and on how the dimension is named. Take a network that reshapes by
+#   len(x). With an example of one image and {0: "batch"}, the file has an open input and a Reshape with the constant 1,
+#   so ONNX Runtime 1.31.1 joins the images of a batch. With {0: Dim("batch")}, the file has a closed batch, without an
+#   error. With an example of two images and {0: "batch"}, the file is right. With x.size(0) in place of len(x), the
+#   file is right in each case.
 # Output, Debian 12, Python 3.11:
 #   example of 1, "batch": input ['batch', 4], output [1, 4]; a batch of two gives (1, 8)
 #   example of 1, Dim: input [1, 4], output [1, 4]

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # torch.onnx.export(dynamo=False) of torch 2.13.0 puts a network that was set to eval() into training mode.
 #
-# Guess: the export leaves each module of the caller in the mode in which it was.
-# Behaviour: it notes the mode of the outermost module only, and sets it for all that are inside afterwards. A wrapper
-#   that was never told eval() is in training mode, so that its network is too once it was exported. The file is right;
-#   the answers of the network in memory are others from then on, each time by chance where there is Dropout. Who checks
-#   the file against the network after the export blames the file. dynamo=True leaves the modes as they were.
+# Expected: After the export, each module of the caller is in the same mode as before.
+# Behaviour: The export notes the mode of the outermost module only, and afterwards sets this mode for all inner
+#   modules. A wrapper without a call of eval() is in training mode, so the network inside it is in training mode after
+#   the export. The file is right, but from then on the network in memory returns other outputs, at random if it has
+#   Dropout. A comparison of the file with the network after the export then seems to show a wrong file. dynamo=True
+#   keeps the mode of each module.
 # Output, Debian 12, Python 3.11:
 #   dynamo=False: network in training mode: before False, after True; file as before: True; network as before: False
 #   dynamo=True: network in training mode: before False, after False; file as before: True; network as before: True

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Triton 2.51 refuses to tell the statistics of all models once models have namespaces.
+# Triton 2.51 with model namespaces refuses a request for the statistics of all models.
 #
-# Guess: /v2/models/stats lists all models, with --model-namespacing=true, too, which changes how names are resolved.
-# Behaviour: with it, a request for the statistics of all models is answered with status 400, although no two models
-#   share a name; those of one model by its name are told. A monitor that asks for all sees none.
+# Expected: /v2/models/stats lists all models, also with --model-namespacing=true, which changes how names are resolved.
+# Behaviour: With --model-namespacing=true, Triton answers a request for the statistics of all models with status 400,
+#   even if no two models share a name. A request for one model by its name works. A monitor that requests all
+#   statistics gets none.
 # Output, Debian 12, Python 3.11:
 #   without namespaces: all 200, one 200; with: all 400, one 200
 set -euo pipefail

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Triton 2.51 answers a fraction of the requests with max_queue_size, and some of them half a second late.
+# With max_queue_size, Triton 2.51 answers only a fraction of the requests, and some of them half a second late.
 #
-# Guess: a queue of at most two refuses what comes beyond, and the model stays as busy as with an open queue.
-# Behaviour: with dynamic_batching { default_queue_policy { max_queue_size: 2 } } and six clients that ask again after a
-#   refusal, a model that takes 20 ms idles again and again for about half a second while requests wait in its queue. It
-#   answers from a tenth to a half as many requests, and the slowest take 500 ms and more. Latencies behind such a queue
-#   are not the model's; limit the load in front of the server instead.
+# Expected: A queue of at most two requests refuses further requests, and the model stays as busy as with an unlimited
+#   queue.
+# Behaviour: The configuration is dynamic_batching { default_queue_policy { max_queue_size: 2 } }, and six clients send
+#   again after a refusal. A model with a service time of 20 ms repeatedly idles for about half a second while requests
+#   wait in its queue. It answers a tenth to a half as many requests as with an unlimited queue, and the slowest
+#   responses take 500 ms and more. The latencies behind such a queue are not the latencies of the model. Limit the load
+#   in front of the server instead.
 # Output, Debian 12, Python 3.11, two CPUs:
 #   6 clients, open queue: 45 answers/s, slowest 200 ms; at most 2 in the queue: 4 answers/s, slowest 1113 ms
 set -euo pipefail
