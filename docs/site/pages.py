@@ -45,13 +45,13 @@ def on_page_content(content: str, page: Page, config: Any, files: Files) -> str:
 
 
 def as_mathml(found: re.Match[str]) -> str:
-    """MathML of a formula that pymdownx.arithmatex has marked: a span within a line, or a div."""
+    """Return the MathML of a formula that pymdownx.arithmatex marked as a span or a div."""
     display = {"span": "inline", "div": "block"}[found.group(1)]
     return convert(html.unescape(found.group(2)), display=display)
 
 
 def with_links(text: str, source: Path, page: Path) -> str:
-    """Return the Markdown of a repository file with links that hold from its page in docs/."""
+    """Return the Markdown of a repository file, with links that are valid on its page."""
     pages = {(ROOT / path).resolve(): ROOT / "docs" / name for name, path in PAGES.items()}
 
     def turned(found: re.Match[str]) -> str:
