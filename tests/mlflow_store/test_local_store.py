@@ -57,4 +57,4 @@ def test_a_store_that_does_not_answer_is_named():
     with pytest.raises(TrackingError) as refused:
         require_store("http://127.0.0.1:1")
     assert str(refused.value).startswith("track.mlflow: the store http://127.0.0.1:1 does not ans")
-    assert str(refused.value).endswith("Start it, or leave out track:")
+    assert str(refused.value).endswith("Start the store, or remove the key track")

@@ -153,7 +153,7 @@ def test_a_study_ends_with_a_report_that_says_once_what_the_server_does_not_tell
     assert tenant["estimate_rps"] > 0
     assert [tenant[f"{part}_ms"] for part in ("queue", "compute", "client")] == [None] * 3
     text = html.unescape(re.sub(r"<[^>]+>", " ", (results / "report.html").read_text()))
-    content = "These servers offer no statistics: far (mlserver 1.7.1)."
+    content = "These servers report no statistics: far (mlserver 1.7.1)."
     assert text.count(content) == 1
 
 

@@ -1,5 +1,8 @@
-"""Make interactive charts: the points of a chart are JSON, which pictures.js draws and offers as
-CSV."""
+"""Make the interactive charts of the page.
+
+The page contains the points of a chart as JSON. The script pictures.js draws these points, and
+offers them as a CSV file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from perseus.report.shown_tables import plain_words
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
 CLOSED_LOOP: Final = "closed loop"
-"""Label of windows that have no verdict."""
+"""Label of windows in a closed loop, which have no verdict."""
 VERDICTS: Final = {
     "pass": "#009E73",
     "fail": "#D55E00",
@@ -25,18 +28,19 @@ VERDICTS: Final = {
     CLOSED_LOOP: "#0072B2",
     "invalid": "#777777",
 }
-"""Verdicts of windows, each with the colour of its points."""
+"""Colours of the points of windows, by verdict."""
 SCALES: Final = {
     "estimate": ("estimate", "#0072B2"),
     "certified": ("certified", "#009E73"),
     "first_failing": ("first failing", "#D55E00"),
 }
-"""Kinds of marks in a chart of a frontier, with their names and colours."""
+"""Marks in the chart of a frontier. A key is the prefix of a column, and its value is the name and
+the colour of the mark."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
-"""Quantities of the monitor that charts show, and the prefixes of their file names."""
+"""Quantities of the monitor that have a chart, each with the prefix of the name of its CSV file."""
 GREY: Final = "#888888"
 ENDS: Final = ("ci_low", "ci_high")
-"""Columns with the two ends of the interval of a load line."""
+"""Prefixes of the columns with the two ends of an interval."""
 INTERVAL: Final = "#56A0D3"
 """Colour of the intervals in a chart."""
 OPEN_END: Final = 1.5
@@ -47,7 +51,7 @@ OPEN_END: Final = 1.5
 class Series:
     """A series of points with a common name.
 
-    `look` is a style of pictures.js. `names` has a label for each point, or is empty.
+    `look` is one of the LOOKS in pictures.js. `names` has a label for each point, or is empty.
     """
 
     name: str
@@ -95,7 +99,8 @@ class Chart:
 
 
 def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
-    """Yield the charts of a search: rates over time by verdict, and latencies over the load.
+    """Yield two charts of a search: the offered rate of each window over time, and the latency of
+    each tenant over the offered rate.
 
     `windows` has the rows of windows.parquet for all repeats of the load line.
     """
@@ -145,8 +150,8 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
 def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
     """Yield the charts of the utilisation of the server and the client.
 
-    `samples` has the monitor samples of all repeats of the load line, in the format of
-    `samples.samples` with the column `who`.
+    `samples` has the monitor samples of all repeats of the load line, in the format
+    of the function `perseus.report.samples.samples`.
     """
     for quantity in (name for name in UTILISATION if name in set(samples["quantity"])):
         mine = samples[samples["quantity"] == quantity]
@@ -198,8 +203,8 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
 
 
 def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
-    """Return the row with a finite upper end in place of a missing bound; the text of the mix then
-    states this."""
+    """Return the row with a finite upper end if its interval has no upper bound. The label of the
+    mix then says "no upper bound"."""
     if line[f"ci_high_{unit}"] != math.inf:
         return line
     end = {f"ci_high_{unit}": OPEN_END * line[f"estimate_{unit}"]}
@@ -233,7 +238,8 @@ def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
 
 
 def of_costs(break_even: pd.DataFrame) -> Iterator[Chart]:
-    """Yield a chart of the cost over the demand for each group of models, dedicated and shared."""
+    """Yield one chart for each group of models: the cost over the demand, with and without
+    sharing."""
     for number, (models, rows) in enumerate(break_even.groupby("models", sort=False)):
         options = rows.groupby(["server", "shared"], sort=False)
         series = [
@@ -260,5 +266,6 @@ def _colour(verdict: str) -> str:
 
 
 def _number(value: float) -> float | None:
-    """Return the number with four digits; None for infinity, which JSON lacks."""
+    """Return the number with four significant digits; None for infinity and NaN, which JSON
+    lacks."""
     return float(f"{value:.4g}") if math.isfinite(value) else None

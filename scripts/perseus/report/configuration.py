@@ -1,4 +1,4 @@
-"""Show the configuration of a study as tables, by its keys."""
+"""Show the configuration of a study as tables, with one column for each key."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """Return None for each key that applies only to other kinds of models, to hide it."""
+    """Return None for each key that applies only to other kinds of models; the table hides these
+    keys."""
     others = {
         "architecture": model.is_built,
         "weights": model.is_built,
@@ -64,7 +65,8 @@ def _no_keys_of_others(model: Model) -> Row:
 
 
 def _settings(title: str, rows: Sequence[Row]) -> ShownTable:
-    """Return a table with one row for each part and one column for each key that has a value."""
+    """Return a table with one row for each part of the configuration, for example a model, and one
+    column for each key that has a value."""
     keys = [key for key in rows[0] if any(_is_given(row[key]) for row in rows)]
     return ShownTable(
         title=title,
@@ -96,8 +98,8 @@ def _value_text(value: Any) -> str:
 
 
 def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
-    """Return a table of servers that had their own models; a server has several rows if its models
-    changed."""
+    """Return the pairs of a server and a model that the server already had. A server has several
+    pairs if its models changed."""
     return list(
         dict.fromkeys(
             (record.task.server.name, model)
@@ -109,7 +111,7 @@ def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
 
 def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTable:
     return ShownTable(
-        title="Models that their server had of its own",
+        title="Models that the servers already had",
         note="",
         columns=(
             "server",

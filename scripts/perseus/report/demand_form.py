@@ -1,4 +1,5 @@
-"""Make the form for the demand of the reader, and the data from which the browser plans fleets."""
+"""Make the form in which the reader of the report enters a demand, and the data from which the
+browser plans fleets."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from perseus.study.setting import configured
 MAX_SLIDERS: Final = 4
 """Largest number of models for which the form has sliders; more models become rows of a table."""
 MAX_DRAWN: Final = 400
-"""Largest number of operating points x models for which the page contains draws. Beyond this
-number, plans have no probability."""
+"""Largest number of rows of the table operating_points for which the page contains draws (random
+samples of the rates). With more rows, plans have no probability."""
 SLIDER_SERVERS: Final = 4
 """The largest demand of a slider fills this number of dedicated servers."""
 
@@ -33,12 +34,13 @@ POINT: Final = ["scenario", "load_line", "preset"]
 
 @dataclass(frozen=True)
 class DemandForm:
-    """Data of the form for the demand of the reader.
+    """Data of the form in which the reader of the report enters a demand.
 
     `points` has rows of the table operating_points, `draws` has rows of operating_point_draws, and
-    `dedicated` has the load lines of one model. The initial demand is the demand of the study, or
-    else one third of the estimated capacity of a dedicated server, in the proportion of the
-    headline. `spot_usd_per_month` has an entry for every server.
+    `dedicated` has the keys (POINT) of the dedicated load lines. `rps` has the initial demand: the
+    demand of the study, or else one third of the estimated capacity of a dedicated server of each
+    model. The headline uses the same proportion of models. `spot_usd_per_month` has an entry for
+    every server.
     """
 
     points: pd.DataFrame
@@ -158,8 +160,8 @@ def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float
 
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
-    """Return one third of the estimated capacity for each model: of its first dedicated server, or
-    else the largest estimate."""
+    """Return one third of the estimated capacity for each model. The capacity is the estimate of
+    the first dedicated server of the model, or else the largest estimate."""
     keys = points[POINT].itertuples(index=False, name=None)
     alone = points[[key in dedicated for key in keys]]
     most = points.groupby("model")["estimate_rps"].max()

@@ -1,4 +1,4 @@
-"""Draw one figure of a study from its tables and raw results, with its data beside it."""
+"""Draw one figure of a study from the tables and raw results, and write the data of the figure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def draw(
     png: Path,
     csv: Path,
 ) -> None:
-    """Draw the figure with this name, and write its data beside it.
+    """Draw the figure with this name into `svg` and `png`, and write its data into `csv`.
 
     `tables` has the tables by name. `cells` has the folders of raw results that the figure reads.
     """

@@ -1,4 +1,4 @@
-"""Collect the cells and windows behind the numbers of the page, with their anchors."""
+"""Collect the cells and windows that support the numbers of the page, with anchors for links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_SAMPLES: Final = 6000
 
 MAX_WINDOWS: Final = 1500
 """Largest number of windows on the page, of all cells together. If there are more windows, each
-cell shows only the windows behind its numbers."""
+cell shows only the window that certified the rate and the first failing window."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,14 @@ class PageEvidence:
         return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
 
     def certified(self, cell: str) -> int | None:
-        """Return the last window that certified the rate of a search."""
+        """Return the number of the last window that certified the rate of a search."""
         record = self.records[cell]
         if not isinstance(record, PeakRecord) or record.certified_window < 0:
             return None
         return record.certified_window
 
     def failing(self, cell: str) -> int | None:
-        """Return the window that failed at the lowest rate above the certified one."""
+        """Return the number of the window that failed at the first failing rate."""
         record, frame = self.records[cell], self.windows.get(cell)
         if not isinstance(record, PeakRecord) or frame is None or frame.empty:
             return None
@@ -149,7 +149,7 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Return the records of all cells; the records of shown searches include their peaks."""
+    """Return the records of all cells. Searches with a section on the page become a PeakRecord."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -168,8 +168,8 @@ def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _without_sla(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return the windows with CLOSED_LOOP in place of the verdict for closed loops, such as
-    saturation probes."""
+    """Return the windows. Windows in a closed loop, such as saturation probes, get CLOSED_LOOP in
+    place of the verdict."""
     closed = (windows["reason"] == NO_SLA) & (windows["window_verdict"] == Verdict.UNDECIDED)
     values = {"window_verdict": CLOSED_LOOP, "reason": "", "exceedance": np.nan}
     return windows.assign(**{name: windows[name].mask(closed, of) for name, of in values.items()})
@@ -189,7 +189,7 @@ def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
-    """Return the means of groups of consecutive rows, for one metric."""
+    """Return the mean of every `together` consecutive rows of a metric."""
     named = ["cell", "quantity", "metric", "who"]
     group = frame.groupby(named, sort=False).cumcount() // together
     return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()
@@ -211,7 +211,7 @@ def _facts(record: Record) -> dict[str, str]:
         f" {record.attempt}",
         "recorded arrivals": "; ".join(record.traces.values()),
         "server": _server(record),
-        "without load": ", ".join(f"{name} {significant(ms)} ms" for name, ms in unloaded),
+        "latency without load": ", ".join(f"{name} {significant(ms)} ms" for name, ms in unloaded),
         "files": f"results/{task.study}/raw/{task.cell}/",
     }
     return {name: text for name, text in facts.items() if text}

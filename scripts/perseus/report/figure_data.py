@@ -1,8 +1,8 @@
 """Define the data of figures, and the style of each tenant in all figures.
 
 The colours are the palette of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers
-can distinguish. A hatch, a marker or a dash pattern repeats the information of the colour, and
-distinguishes the seventh tenant from the first tenant with the same colour.
+can distinguish. Each tenant also has a hatch, a marker and a dash pattern. These distinguish
+tenants without colour, and the seventh tenant from the first tenant, which has the same colour.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def per_month(usd_per_hour: float) -> str:
 
 
 def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
-    """Return the rows of `frame` that belong to the load line of a row."""
+    """Return the rows of `frame` that have the same load line as the row `line`."""
     return frame[on_line(frame, line)]
 
 
 @dataclass(frozen=True)
 class FigureData:
-    """Tables of a study by name, and the folders of raw results for figures."""
+    """Tables of a study by name, and the folders of the raw results that a figure reads."""
 
     tables: Mapping[str, pd.DataFrame]
     cells: tuple[Path, ...] = ()
@@ -64,11 +64,12 @@ class FigureData:
         return self.tables["tenants"]
 
     def tenants_of(self, line: pd.Series) -> pd.DataFrame:
-        """Return the rows of the tenants on a load line, given its row of the peaks."""
+        """Return the rows of the tenants on a load line, given its row of the table peaks."""
         return of_line(self.tenants, line)
 
     def alone(self, line: pd.Series, tenant: str) -> pd.Series:
-        """Return the row of the peaks for the dedicated tenant of a shared load line."""
+        """Return the row of the table peaks for the dedicated server of a tenant, given a load line
+        with this tenant."""
         of = self.tenants
         like = (of["server"] == line["server"]) & (of["preset"] == line["preset"])
         mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
@@ -88,8 +89,8 @@ class FigureData:
         return with_scenario(short(line), line["server"], line["scenario"])
 
     def one_server(self, server: str, pricing: str) -> str:
-        """Return the text of one server, for example "1 server of type cpu1, $34.7/month"; the
-        price may be missing."""
+        """Describe one server, for example "1 server of type cpu1, $34.7/month"; the price may be
+        missing."""
         costs = self.tables["costs"]
         of_server = costs[(costs["server"] == server) & (costs["pricing"] == pricing)]
         usd_per_hour = of_server["usd_per_hour"].dropna()
@@ -125,7 +126,8 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """Return a pattern that differs for tenants of the same colour."""
+        """Return the index of the tenant's hatch, marker and dashes; it differs between tenants of
+        the same colour."""
         place = self.names.index(tenant)
         return (place + place // len(COLOURS)) % len(COLOURS)
 

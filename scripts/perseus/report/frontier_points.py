@@ -1,4 +1,5 @@
-"""Compute the points of load lines of two tenants in the plane of their rates."""
+"""Compute points of load lines of two tenants: the rates of both tenants at the estimate and at
+other load factors."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pandas as pd
 from perseus.peak.stats import Floats
 
 PREDICTED: Final = "predicted"
-"""Name of the point of a predicted mix, in place of "estimate"."""
+"""Value of `scale` for a predicted mix, in place of "estimate"."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
     """Return the number by which rates are divided to correct them for the speed of the host; 1 if
     unknown.
 
-    The distance of a shared line from the line of dedicated servers then equals its sharing ratio.
+    With the corrected rates, the sum of rate / dedicated peak equals the sharing ratio.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

@@ -20,15 +20,15 @@ SHOWN = (
     "server_cores",
     "client_cores",
 )
-"""Labels of the properties of a host that the report shows."""
+"""Keys of the facts of a host that the report shows."""
 
 LABELS = {
     "cpu": "processor",
     "cpus": "CPUs",
-    "cpu_quota_cores": "cores that the CPU quota gives",
+    "cpu_quota_cores": "CPU quota in cores",
     "memory_bytes": "bytes of memory",
-    "cpu_governor": "governor of the CPU's frequency",
-    "client_realtime": "clients before ordinary processes",
+    "cpu_governor": "CPU frequency governor",
+    "client_realtime": "clients scheduled before ordinary processes",
 }
 
 
@@ -73,7 +73,7 @@ def without_statistics(records: Sequence[Record]) -> list[str]:
 
 
 def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """Return sentences about facts in which two studies differ."""
+    """Return the facts in which two studies differ, each with its values in both studies."""
     before, after = _values(base), _values(new)
     both = [what for what in before if what in after and before[what].keys() != after[what].keys()]
     return [(what, " or ".join(before[what]), " or ".join(after[what])) for what in both]
@@ -90,7 +90,8 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Yield the facts of a host from a record, without the cores, which differ between jobs."""
+    """Yield the facts of the host and the software of a record. The cores are left out, since they
+    differ between jobs."""
     host, server = record.host, record.task.server.name
     for name, label in LABELS.items():
         yield label, host.get(name)

@@ -73,8 +73,8 @@ def _result(row: Row) -> str:
 
 
 def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
-    """Return short facts about a load line; `windows` has the rows of windows.parquet of all
-    repeats."""
+    """Return short facts about a load line by name; `windows` has the rows of windows.parquet of
+    all repeats."""
     each = windows.groupby(["cell", "window"], sort=False)
     offered = each["offered_rps"].sum()
     verdicts = each["window_verdict"].first()

@@ -22,8 +22,8 @@ LINE = ("server", "scenario", "load_line")
 
 
 def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
-    """Return the data of the load lines, read one after another until there are enough panels with
-    data."""
+    """Return the data of the load lines. The function reads load lines until MAX_PANELS load lines
+    have data."""
     found: list[pd.DataFrame] = []
     for _, row in results.peaks.iterrows():
         frame = read(row)
@@ -38,7 +38,8 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """Return the rows of the table peaks with `data`, and a figure with one panel for each row."""
+    """Return the rows of the table peaks that have rows in `data`, and a figure with one panel for
+    each load line."""
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]

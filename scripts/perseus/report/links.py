@@ -55,7 +55,7 @@ def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
 
     The result is one link to the table if there are many rows, or if the rows are not on the page.
 
-    The rows have the index of the whole table.
+    `peaks` keeps the row index of the whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)

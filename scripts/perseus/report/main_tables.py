@@ -73,8 +73,8 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
     ] + [
         Remark(
             "A cliff",
-            f"on {row['server']}, {row['mix']}: {row['cliff']}. A small increase of load raises"
-            " the latency much more here: leave a margin.",
+            f"on {row['server']}, {row['mix']}: {row['cliff']}. At this load, a small increase"
+            " raises the latency a lot: leave a margin.",
         )
         for row in rows
         if row["cliff"]
@@ -83,9 +83,9 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         remarks.append(
             Remark(
                 f"{BELOW} Fails below the interval:",
-                "the first failing rate is the rate of a single window, the lowest of all repeats;"
-                " the estimate weighs all windows, including windows near this rate or above it"
-                " that passed.",
+                "the first failing rate is the lowest rate of a window that failed, in any repeat."
+                " The estimate uses all windows, including windows that passed near this rate or"
+                " above it.",
             )
         )
     return ShownTable(
@@ -160,10 +160,10 @@ def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
 def _savings(rows: list[Row]) -> ShownTable:
     return ShownTable(
         title="Savings of sharing",
-        note="Share of the cost of dedicated servers of the same type, if all servers are full. The"
-        " PERSEUS study (LeMay, Li and Guo, 2020) found up to 12 % by the same formula, on GPUs."
-        " Corrected: the interval that holds for all mixes of a scenario at once. Noise of the"
-        " host: the experiment aa shows differences of this size between equal runs.",
+        note="Saving of full shared servers, as a share of the cost of full dedicated servers of"
+        " the same type. The PERSEUS study (LeMay, Li and Guo, 2020) found up to 12 % by the same"
+        " formula, on GPUs. Corrected: the interval that holds for all mixes of a scenario at once."
+        " Noise of the host: the experiment aa shows differences of this size between equal runs.",
         columns=(
             "server",
             "load line",
@@ -189,9 +189,10 @@ def _savings(rows: list[Row]) -> ShownTable:
 
 
 def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
-    """Return the rows of the table of costs for each load line and instance, and the prices.
+    """Yield the table of costs, with one row for each load line and instance, and the table of
+    prices.
 
-    The function names servers without a price only once.
+    A remark lists the servers without a price.
     """
     priced = {row["server"] for row in rows}
     unpriced = sorted({str(row["server"]) for row in peaks} - priced)
@@ -203,8 +204,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
             rows=[],
             total=0,
             file="costs",
-            empty="No server of this study has a price, so the report has no costs. Give servers"
-            " a price: and run again; nothing is measured again.",
+            empty="No server of this study has a price, so the report has no costs. Set the key"
+            " price of the servers and run again; nothing is measured again.",
         )
         return
     pricings = list(dict.fromkeys(str(row["pricing"]) for row in rows))
@@ -243,7 +244,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     no_day = "" if all(row["price_date"] for row in rows) else NO_DAY
     yield ShownTable(
         title="Prices",
-        note=f"USD per hour, by {sources}. Spot prices change, and the provider may take spot"
+        note=f"USD per hour, from {sources}. Spot prices change, and the provider may take spot"
         " servers away. Traffic and storage are not counted. If your prices differ, name another"
         f" list in costs.prices and run again: nothing is measured again.{no_day}",
         columns=(
@@ -297,16 +298,15 @@ def _usd_per_hour(paid: Mapping[str, Row], pricing: str) -> str:
 
 
 def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
-    certified = [
-        row for row in rows if row["rate_rps"]
-    ]  # null differs from 0, which some tenants of mixes have
+    # Without a certified rate, rate_rps is null. A tenant without load in a mix has rate 0.
+    certified = [row for row in rows if row["rate_rps"]]
     return ShownTable(
         title="Response times at the certified rates",
         note=(
             "Milliseconds from the intended send. Queue, compute and client are the means of the"
             " parts of the latency. Slowdown: p95 beside the other models, divided by p95 alone on"
             " the same server at the same rate. Requests: the number of requests that count, and"
-            " the number of independent requests that would carry the same evidence."
+            " the number of independent requests with the same evidence."
         ),
         columns=(
             "cell",
@@ -353,8 +353,8 @@ def _preprocessing(rows: list[Row], evidence: PageEvidence) -> ShownTable:
         title="Where images are converted into tensors",
         note=(
             "Cost of a request at the certified rates, CPU time in milliseconds. To preprocess:"
-            " time of the client to convert images into tensors, before the load; if the client"
-            " does this, the time is additional to its CPU time and to the latency."
+            " time of the client to convert images into tensors, before the load. If the client"
+            " converts the images, this time adds to the CPU time of the client and to the latency."
         ),
         columns=(
             "cell",

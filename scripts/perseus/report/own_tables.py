@@ -15,7 +15,7 @@ from perseus.results.tables import module_of as table_module
 def sections(
     names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
 ) -> Iterator[ShownTable]:
-    """Return the sections of tables that define their own presentation, without empty columns."""
+    """Yield the tables that define their own presentation, without empty columns."""
     lines = {line_id(row) for row in rows["peaks"][:MAX_ROWS]}
     for name in names:
         module, mine = table_module(name), rows.get(name, [])
@@ -48,8 +48,8 @@ def _linked(
     lines: Set[str],
     evidence: PageEvidence,
 ) -> Entry:
-    """Return the entry with a link to its cell or load line, if the page contains this cell or load
-    line."""
+    """Return the entry. If the page contains the cell or the load line of the row, the entry links
+    to it."""
     entry = entry_of(row, columns, shares)
     if columns == "cell":
         return entry.to(evidence.link(str(row["cell"])))

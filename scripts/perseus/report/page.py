@@ -36,8 +36,8 @@ from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
-    "frontier": "Beyond the dashed line, sharing full servers saves money. Mix 2 : 1: two parts of"
-    " the first model's peak alone, one part of the second's.",
+    "frontier": "Beyond the dashed line, sharing full servers saves money. In mix 2 : 1, the first"
+    " model has twice the share of its dedicated peak that the second model has.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen in the order of preference, each with its caption."""
@@ -46,10 +46,10 @@ MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No tested rate was certified, or no rate failed.",
     Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or a"
     " setting of a grid has no model to serve.",
-    Outcome.BLOCKED: "Its rates depend on a dedicated peak that was not found.",
+    Outcome.BLOCKED: "The rates of the cell depend on a dedicated peak that was not found.",
     Outcome.UNSTEADY: "The speed of the server changed.",
     Outcome.CLIENT_LIMITED: "The load generator reached its limit before the server.",
-    Outcome.DISTURBED: "Other processes used the host. Run it again when the host is idle.",
+    Outcome.DISTURBED: "Other processes used the host. Measure again when the host is idle.",
     Outcome.FAILED: "The server died, did not start, or answered with errors.",
 }
 """Explanations of outcomes without a result."""

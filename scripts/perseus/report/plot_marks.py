@@ -90,8 +90,8 @@ def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
-    """Write a text beside the certified rate, which is then a lower bound, or a text in place of
-    the certified rate."""
+    """Write the verdict of a load line without an estimate. If there is a certified rate, the text
+    is beside it, with `bound`: "at least" or "at most"."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

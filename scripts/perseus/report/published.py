@@ -27,7 +27,8 @@ number of GPUs."""
 def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
     """Return the published points with load on both models, by number of GPUs.
 
-    A point is the shares of the dedicated peaks of the background model and of the searched model.
+    A point has two numbers: rate / dedicated peak of the background model, and rate / dedicated
+    peak of the searched model.
 
     The result is empty for other models.
     """

@@ -16,7 +16,8 @@ from perseus.results.records import Record
 class Metric:
     """A metric of the monitor that becomes a line in a panel.
 
-    The values are divided by `unit`. A counter becomes its increase per second.
+    Values are divided by `unit`. With `per_second`, they are also divided by the time since the
+    previous sample. With `mean`, GPUs are averaged and not added.
     """
 
     name: str
@@ -43,8 +44,7 @@ COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Return rows with COLUMNS for each quantity with samples; the values of all GPUs or tenants
-    are combined."""
+    """Yield rows with COLUMNS for each metric with samples. A row combines all GPUs or tenants."""
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

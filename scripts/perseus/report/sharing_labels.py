@@ -13,17 +13,17 @@ from perseus.report.style import MM, is_known
 from perseus.study.tasks.figure import FigureTask
 
 COLUMN_PT, COLUMNS_SHARE = 11.0, 0.35
-"""Largest width of one column and of its largest mark, and largest width of all columns together as
-a share of the width of the figure."""
+"""Largest width of one column in points, which is also the size of its largest mark. All columns
+together have at most COLUMNS_SHARE of the width of the figure."""
 GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
 def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
     """Draw the columns to the right of a panel whose rows are these load lines, in this order.
 
-    The area of a mark is the share of the tenant in the rising load, in units of dedicated peaks. A
-    hollow mark is a tenant at a constant rate. The marks are texts at fixed distances, so that the
-    layout reserves space for them.
+    The area of a filled mark shows the share of the tenant in the load that rises along the load
+    line, in units of dedicated peaks. A hollow mark is a tenant at a constant rate. The marks are
+    texts at fixed distances, so that the layout reserves space for them.
     """
     tenants = [results.tenants_of(line).drop_duplicates("tenant") for _, line in lines.iterrows()]
     names = list(dict.fromkeys(name for rows in tenants for name in rows["tenant"]))

@@ -22,7 +22,7 @@ BELOW: Final = "\N{DAGGER}"
 """Mark beside a first failing rate that is below the interval of the estimate."""
 
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
-"""Columns with names of Perseus; the page shows these names with spaces."""
+"""Columns with identifiers such as client_limited; the page shows these with spaces."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def entry_of(row: Mapping[str, Any], columns: str | Sequence[str], shares: froze
 
 
 def plain_words(name: str) -> str:
-    """Return a name of Perseus, such as a verdict, with spaces."""
+    """Return an identifier, such as a verdict, with spaces in place of underscores."""
     return name.replace("_", " ")
 
 

@@ -65,9 +65,8 @@ def panels(
     flat = list(grid.flat)
     for unused in flat[count:]:
         unused.remove()
-    for lowest in flat[
-        max(0, count - columns) : count
-    ]:  # the bottom row of a column shows the ticks
+    # The lowest panel of each column shows the labels of the ticks.
+    for lowest in flat[max(0, count - columns) : count]:
         lowest.tick_params(labelbottom=True)
     return figure, flat[:count]
 
@@ -106,7 +105,7 @@ def short(row: pd.Series) -> str:
     if row["kind"] == "mix" and len(each) > MAX_WEIGHTS and set(each) == {"1"}:
         return f"equal mix of {len(each)}"
     if row["kind"] == "mix":
-        # For a few of many tenants, names are clearer than weights among zeros.
+        # If only some tenants have load, names are clearer than weights with zeros.
         return str(row["mix"]) if "0" in each else f"mix {weights}"
     searched, _, background = str(row["mix"]).partition(" beside ")
     names, _, at = background.partition(" held at ")
@@ -153,12 +152,12 @@ def say(axes: Axes, text: str) -> None:
 def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
-    """Write a text below the figure with the number of left-out rows, and the rows of `shown`
-    without data."""
+    """Write two notes below the figure: how many rows are left out, and which of the other rows
+    have no data (`empty`)."""
     notes = figure.get_supxlabel().splitlines()
     notes += [f"{total - shown} more {what} in {where}"] if total > shown else []
     more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
-    notes += [f"Nothing to show of {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
+    notes += [f"No data for {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
     if notes:
         text = "\n".join(line for each in notes for line in textwrap.wrap(each, NOTE_CHARACTERS))
         figure.supxlabel(text, fontsize="small", color=DARK)

@@ -26,8 +26,8 @@ PLAIN = str.maketrans(
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
     """Return the first conclusions of the report, and the peaks, as lines for the terminal.
 
-    The result is None if tables are missing or damaged. The function replaces characters that the
-    encoding of the terminal lacks. Neither problem makes a successful run fail.
+    The result is empty if tables are missing or damaged. Characters that the encoding of the
+    terminal lacks are replaced. Neither problem makes a successful run fail.
     """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 
@@ -57,8 +57,8 @@ def _lines(tables: Path) -> Iterator[str]:
         yield from _peaks(shown)
         if shown.apply(fails_below, axis="columns").any():
             yield (
-                f"{BELOW} single windows failed below the interval; the estimate weighs all of"
-                " them: see the first failing rate in the report"
+                f"{BELOW} single windows failed below the interval; the estimate uses all"
+                " windows: see the first failing rate in the report"
             )
     if len(peaks) > MAX_PEAKS:
         yield f"... and {len(peaks) - MAX_PEAKS} more: {tables}/peaks.csv"

@@ -61,8 +61,8 @@ def require_store(uri: str) -> None:
         raise TrackingError(f"track.mlflow: {error}. Install what it needs: {INSTALL}") from None
     except Exception as error:
         raise TrackingError(
-            f"track.mlflow: the store {uri} does not answer: {_first_line(error)}. Start it, or"
-            " leave out track:"
+            f"track.mlflow: the store {uri} does not answer: {_first_line(error)}. Start the"
+            " store, or remove the key track"
         ) from error
 
 
@@ -81,7 +81,7 @@ def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) ->
         return _log(client, task, frames, files)
     except Exception as error:
         raise TrackingError(
-            f"track.mlflow: {task.uri} does not take the results: {_first_line(error)}"
+            f"track.mlflow: {task.uri} does not accept the results: {_first_line(error)}"
         ) from error
 
 
@@ -121,15 +121,15 @@ def _log(
 
 
 def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the configuration and their values as text; the key of a list entry
-    contains its name."""
+    """Yield the keys of the configuration and their values as text. A key inside a list contains
+    the name of the list entry."""
     for place, value in _leaves(configuration, ()):
         yield _name(place), str(value)[:MAX_CHARACTERS]
 
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
-    """Yield the finite peaks, sharing ratios, costs and fleets as metrics, by table, row and
-    column."""
+    """Yield the finite values of peaks, sharing ratios, costs and fleets as metrics. The name of a
+    metric has the table, the row and the column."""
     for table, (keys, columns) in LOGGED.items():
         for row in frames[table].to_dict("records"):
             place = [row["server"]] if "server" in row else []

@@ -66,7 +66,7 @@ def test_the_summary_answers_first_and_says_what_the_intervals_hold_against(foun
     assert "costs change with the peaks" in summary
     assert "**worse** | all peaks of cpu1 (geometric mean) | 1.00 | 0.7" in summary
     assert "p95 of 12 tenants: certified at other rates" in summary
-    assert "Nothing in the records" in summary
+    assert "No difference in the records" in summary
 
 
 def test_latencies_that_are_equal_are_counted_each(found):
@@ -137,14 +137,14 @@ def test_what_the_noise_floor_hides_is_said(sources):
         tables = {**sources["base"].tables, "aa": pd.DataFrame(rows)}
         base = replace(sources["base"], tables=tables)
         summary = text.markdown(compare(base, sources["slower"], 500))
-        (line,) = (each for each in summary.splitlines() if "stay hidden" in each)
+        (line,) = (each for each in summary.splitlines() if "are not detected here" in each)
         return line
 
     assert "noise floor" not in hidden(0.01)
     of_peaks = (
-        "a peak below about 29 % stay hidden here (the noise floor hides more than the interval of"
+        "a peak below about 29 % are not detected here (the noise floor exceeds the interval of"
     )
-    assert f"{of_peaks} 7 of 7)." in hidden(0.5)  # / sqrt(3), of three repeats
+    assert f"{of_peaks} 7 of 7 peaks)." in hidden(0.5)  # / sqrt(3), of three repeats
 
 
 def test_the_terminal_has_few_lines(found):
@@ -165,20 +165,21 @@ def test_intervals_of_repeats_in_tables_are_no_unknown_noise(sources):
     told = {"records": (), "without_records": "some of its records are missing"}
     base, new = (replace(sources[name], **told) for name in ("base", "slower"))
     text = sentences.noise(compare(base, new, 200))
-    assert "the variation between its repeats" in text and "nothing was repeated" not in text
-    assert "single measurements" not in text
+    assert "the variation between repeats" in text and "nothing was repeated" not in text
+    assert "without repeats" not in text
     peaks = base.tables["peaks"]
     once = peaks.assign(repeats_used=peaks["repeats_used"].where(peaks["kind"] == "mix", 1))
     mixed = replace(base, tables={**base.tables, "peaks": once})
     text = sentences.noise(compare(mixed, new, 200))
-    assert "single measurements and of p95 allow for the usual changes in a host's speed." in text
+    assert "of measurements without repeats allow for the usual changes in a host's speed." in text
 
 
 def test_the_noise_of_the_quietest_and_of_the_noisiest_server_is_said(found):
     deviations = {"a": np.full(3, 0.02), "b": np.full(3, 0.01), "c": np.full(3, 0.08)}
     noise = replace(found["slower"].noise, deviations=deviations)
     text = sentences.noise(replace(found["slower"], noise=noise))
-    assert "the variation between repeats: 1.0 % to 8.0 %, by server." in text
+    told = "1.0 % to 8.0 %, depending on the server"
+    assert f"the variation between repeats (standard deviation {told})." in text
 
 
 def test_a_change_is_signed_and_an_open_end_said():

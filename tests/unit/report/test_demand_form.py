@@ -197,7 +197,7 @@ def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
     ]
     assert seen["why"] == [
         f"With one mix for all servers, {best[0]} fits this demand best: {takes[0]}. {second[0]}"
-        f" takes {takes[1]}: {second[4]} is scarce."
+        f" takes {takes[1]}: the capacity for {second[4]} is scarce."
     ]
     assert (float(best[3]), float(best[5][:-2])) < (float(second[3]), float(second[5][:-2]))
     assert seen["drawn"] == 1 and seen["bars"] and all(0 < bar <= 1 for bar in seen["bars"])

@@ -94,7 +94,7 @@ def test_there_are_no_empty_panels_but_words(failed):
     assert all(panel.lines for panel in drawn.axes)
     assert len(drawn.axes) < len(failed.peaks)
     text = drawn.get_supxlabel()
-    assert text.startswith("Nothing to show of mix 3 : 1 (infeasible)") and "(failed)" in text
+    assert text.startswith("No data for mix 3 : 1 (infeasible)") and "(failed)" in text
 
 
 def test_the_lowest_panel_of_each_column_shows_its_ticks():

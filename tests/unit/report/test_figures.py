@@ -193,7 +193,7 @@ def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
     drawn = figure_of("frontier", FigureData(both))
     titles = [panel.get_title("left") for panel in drawn.axes]
     assert titles == ["shared: 1 server of type cpu1, $34.7/month"]
-    assert "Nothing to show of x" in drawn.get_supxlabel()
+    assert "No data for x" in drawn.get_supxlabel()
     remainder(drawn, 1, 1, "", "", [f"x{i}" for i in range(500)])
     assert drawn.get_supxlabel().endswith("x10, x11, 488 more")
 

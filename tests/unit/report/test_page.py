@@ -121,7 +121,7 @@ def test_a_cell_that_was_predicted_is_not_said_to_be_certified():
     predicted = {"outcome": "predicted", "certified_scale": None, "certified_window": -1}
     mixed = [each | predicted if len(each["weights"]) > 1 else each for each in made]
     page = rendered(mixed)
-    assert "Every run has a result." in page and "certified a peak" not in page
+    assert "Every cell has a result." in page and "certified a peak" not in page
     of_mix = sum(each["outcome"] == "predicted" for each in mixed)
     words = " ".join(page.split())
     assert (
@@ -320,14 +320,14 @@ def test_a_served_model_that_changed_meanwhile_is_a_difference_between_cells():
         record["served_models"] = {"resnet18": model | {"config_sha256": "ab" * 32}}
     assert differences(synthetic.loaded(made)) == []
     page = rendered(made)
-    assert page.count("ab" * 32) == 1 and "Models that their server had of its own" in page
+    assert page.count("ab" * 32) == 1 and "Models that the servers already had" in page
     made[-1]["served_models"] = {"resnet18": model | {"config_sha256": "cd" * 32}}
     (difference,) = differences(synthetic.loaded(made))
     assert difference == (
         "mine of cpu1 version 3 with configuration abababababab"
         " or version 3 with configuration cdcdcdcdcdcd"
     )
-    assert "Models that their server" not in rendered(synthetic.records())
+    assert "Models that the servers already had" not in rendered(synthetic.records())
 
 
 def test_warnings_of_cells_stand_before_the_findings():
@@ -445,7 +445,7 @@ def test_what_a_cell_does_not_know_or_has_for_itself_makes_no_difference():
         ({"triton_version": "2.52.0"}, "Triton of cpu1 2.52.0 or 2.51.0"),
         ({"image_id": "sha256:b"}, "image of cpu1 sha256:b or sha256:a"),
         ({"packages": {"torch": "2.8.0"}}, "torch 2.8.0 or 2.7.1"),
-        ({"client_realtime": False}, "clients before ordinary processes False or True"),
+        ({"client_realtime": False}, "clients scheduled before ordinary processes False or True"),
         ({"gpu": {"driver": "570"}}, "GPU (driver) of cpu1 570 or 560"),
     ],
 )

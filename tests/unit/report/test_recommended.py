@@ -56,7 +56,7 @@ def test_a_conclusion_is_as_sure_as_its_verdict(frames):
     assert first.kind == "unclear" and first.headline.endswith(", but the data do not confirm it")
     nothing = frames["recommendations"].assign(verdict="none", setting=None)
     (first, *_) = conclusions({"recommendations": nothing})
-    assert (first.kind, first.headline) == ("no", "resnet18: no setting is to be recommended")
+    assert (first.kind, first.headline) == ("no", "resnet18: no setting can be recommended")
     smoke = frames["recommendations"].assign(preset="smoke")
     assert list(conclusions({"recommendations": smoke})) == []
 

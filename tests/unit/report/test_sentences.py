@@ -372,13 +372,13 @@ OF_SHARING = {
         study(peaks(ONCE)),
     ),
     sharing.QUICK: (study(peaks({"preset": "quick"}), savings({"preset": "quick"})), SURE),
-    "The cheapest dedicated server a: gpu1 at 0.200 USD per million inferences (0.100 to 0.250), by"
-    " the estimates the cheapest of 2 servers (on-demand).": (study(costs=[GPU_COST]), SURE),
+    "The cheapest dedicated server a: gpu1 at 0.200 USD per million inferences (0.100 to 0.250),"
+    " the cheapest of 2 servers by the estimates (on-demand).": (study(costs=[GPU_COST]), SURE),
     "The table lists all 13 models.": (
         study(costs=ON_TWO_SERVERS),
         study(costs=ON_TWO_SERVERS[2:]),
     ),
-    "the cheapest of 2 servers (on-demand); uncertified: no rate passed.": (
+    "the cheapest of 2 servers by the estimates (on-demand); uncertified: no rate passed.": (
         study(costs=[GPU_COST | {"verdict": "uncertified", "reason": "no rate passed"}]),
         study(costs=[GPU_COST]),
     ),
@@ -447,8 +447,8 @@ OF_FLEETS = {
         fleet(together={"probability_enough": 1.0}),
         ASKED,
     ),
-    "Each of these limits is 95 % sure by itself, but not all of them together. To be as sure of"
-    " the fleet, leave head-room (demand: headroom).": (
+    "Each lower limit holds with a probability of 95 %, but all limits together hold with a lower"
+    " probability. To be as sure of the fleet, leave head-room (demand.headroom).": (
         fleet(together={"probability_enough": 0.94}),
         fleet(together={"probability_enough": 0.95}),
     ),
@@ -466,7 +466,8 @@ OF_FLEETS = {
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}]),
     ),
     "But in a simulated queue with Poisson arrivals, only 50 % of the requests of b take at most"
-    " 40 ms; the SLA asks for 95 %. Measure such a server at this load before you buy.": (
+    " 40 ms; the SLA asks for 95 %. Before you buy, measure a server of this fleet at its planned"
+    " load.": (
         # Of a, it is not known.
         fleet(models=[MODEL | {"attained": None}, MODEL | {"model": "b", "attained": 0.5}]),
         ASKED,
@@ -508,7 +509,8 @@ OF_FLEETS = {
         ASKED,
     ),
     "Sharing saves nothing at this demand: dedicated servers cost as much.": (AS_DEAR, ASKED),
-    "The saving of sharing is not known: no server that these models share has a lower limit.": (
+    "The saving of sharing is not known: no server that these models share has a lower limit of its"
+    " capacity.": (
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
         AS_DEAR,
     ),
@@ -525,11 +527,11 @@ OF_FLEETS = {
         fleet(rows=AT_NIGHT),
         fleet(rows=[row | {"servers": 0} for row in AT_NIGHT]),
     ),
-    "No server is planned for b at the low demand: its demand is 0.": (
+    "No server is planned for b at the low demand: the demand is 0.": (
         fleet(rows=[row | {"demand": "a 1, b 0"} for row in AT_NIGHT]),
         fleet(rows=[row | {"demand": "a 1, b 10"} for row in AT_NIGHT]),
     ),
-    "No server is planned for c, d: its demand is 0.": (
+    "No server is planned for c, d: the demand is 0.": (
         fleet(together={"demand": "a 1, c 0, d 0"}),
         fleet(together={"demand": "a 1, c 0.1, d 20"}),
     ),
@@ -537,9 +539,9 @@ OF_FLEETS = {
         ASKED,
         fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),
     ),
-    "40 % of the demand is on servers at the spot price; revocations lose 0.2 % of this demand"
-    " on average, plus the boot time of new machines: with additional servers to compensate,"
-    " expect 220 USD per month.": (
+    "40 % of the demand is on servers at the spot price; on average, revocations lose 0.2 % of this"
+    " demand, not counting the boot time of new machines. With additional servers that compensate"
+    " this loss, expect 220 USD per month.": (
         fleet(together=OFTEN | {"lost_to_revocations": 0.002, "usd_per_month_expected": 220.0}),
         ASKED,
     ),
@@ -553,7 +555,7 @@ OF_FLEETS = {
         ASKED,
     ),
     "the loss through revocations is not known, since no experiment startup measured the start"
-    " time.": (
+    " time of a server.": (
         fleet(together=OFTEN | {"lost_to_revocations": None}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
     ),
@@ -705,7 +707,7 @@ OF_GRIDS = {
         taken(verdict="too close to tell"),
         taken(),
     ),
-    "a: no setting is to be recommended": (taken(verdict="none", setting=None), taken()),
+    "a: no setting can be recommended": (taken(verdict="none", setting=None), taken()),
 }
 
 RAN = {"study": "s", "question": "a", "model": "a", "preset": "standard", "mix": "a"}
@@ -734,16 +736,16 @@ OF_RUNTIMES = {
         study(runtimes=[SLOWER, RAN]),
         study(runtimes=[RAN, IN_BF16]),
     ),
-    "a: no two limits at equal precision to compare": (
+    "a: no two runtimes have an estimate at equal precision": (
         study(runtimes=[RAN, IN_BF16]),
         study(runtimes=[RAN, SLOWER, IN_BF16]),
     ),
-    "OpenVINO in bf16 carries 1.80 times as many as the fastest in fp32 (1.60 to 2.00), with a"
-    " relative error of 0.120: this is the gain of another arithmetic, not of the runtime.": (
+    "OpenVINO in bf16 carries 1.80 times as many as the fastest runtime in fp32 (1.60 to 2.00),"
+    " with a relative error of 0.120: the precision makes this difference, not the runtime.": (
         study(runtimes=[RAN, IN_BF16]),
         study(runtimes=[RAN, SLOWER]),
     ),
-    "OpenVINO was to compute in bf16 and computed in fp32, and counts as fp32.": (
+    "OpenVINO was configured for bf16 but computed in fp32, and counts as fp32.": (
         study(runtimes=[RAN, NOT_IN_BF16]),
         study(runtimes=[RAN, IN_BF16]),
     ),
@@ -839,15 +841,15 @@ def test_a_prediction_of_which_nothing_is_sure_is_no_reason_not_to_measure():
 
 
 OF_PREDICTIONS = {
-    "On cpu1, 2 pairs need no measurement if an error of 20 % is acceptable (for nine in ten"
-    " predictions)": (
+    "On cpu1, 2 pairs need no measurement if an error of 20 % is acceptable (at most this for nine"
+    " in ten predictions)": (
         FORETOLD,
         KNOWN_BY_NOW,
     ),
     "On cpu1, one pair needs no measurement": (study(predictions=[PREDICTED]), FORETOLD),
-    "Two measurements of a mix would differ by as much.": (FORETOLD, TOO_FAR_OFF),
-    "On cpu1, 2 pairs are predicted within 20 % (for nine in ten predictions): measure those"
-    " that matter to you": (
+    "Two measurements of one mix would also differ by this much.": (FORETOLD, TOO_FAR_OFF),
+    "On cpu1, 2 pairs are predicted within 20 % (for nine in ten predictions): measure the"
+    " pairs that matter to you": (
         TOO_FAR_OFF,
         FORETOLD,
     ),
@@ -864,13 +866,16 @@ OF_PREDICTIONS = {
         FORETOLD,
     ),
     "Each mix was measured in one run: the error includes the variation between starts of a"
-    " server only as far as the errors of the mixes show it.": (
+    " server only to the extent that the errors of the measured mixes include it.": (
         study(peaks({"repeats_used": 1}), predictions=[PREDICTED]),
         FORETOLD,
     ),
-    "B4 predicts it from 6 mixes that were measured.": (study(predictions=[PREDICTED]), FORETOLD),
+    "Perseus predicts the pair with the prediction model B4, from 6 measured mixes.": (
+        study(predictions=[PREDICTED]),
+        FORETOLD,
+    ),
     "The sharing ratio of a 1 : 1 c is 0.70.": (study(predictions=[PREDICTED]), FORETOLD),
-    "B4 predicts them from 6 mixes that were measured.": (
+    "Perseus predicts the pairs with the prediction model B4, from 6 measured mixes.": (
         FORETOLD,
         study(predictions=[PREDICTED | {"predicted_ratio": None}]),
     ),

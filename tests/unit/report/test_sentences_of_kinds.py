@@ -61,43 +61,46 @@ OF_SLOWDOWNS = {
         study("slowdown", *THREE),
         study("slowdown", *THREE, *both("a", "d", 1.0, 1.0)),
     ),
-    "Of a and c beside each other, a takes 1.10 (1.00 to 1.20) times as long and c takes 1.20"
-    " (1.10 to 1.30) times as long.": (study("slowdown", *THREE), study("slowdown", *TWO)),
+    "a and c beside each other: a takes 1.10 (1.00 to 1.20) times as long as alone and c takes"
+    " 1.20 (1.10 to 1.30) times as long as alone.": (
+        study("slowdown", *THREE),
+        study("slowdown", *TWO),
+    ),
     "a takes 1.60 (1.50 to 1.70 in 2 repeats) times as long": (
         study("slowdown", *TWO, *(row | AGAIN for row in both("a", "b", 1.7, 1.7))),
         study("slowdown", *TWO),
     ),
-    "Of 3 pairs 1 may be the best, by their intervals: a and c.": (
+    "Of 3 pairs, 1 may have the least slowdown, by their intervals: a and c.": (
         study("slowdown", *THREE),
         study("slowdown", *CLOSE),
     ),
-    "Of 3 pairs 2 may be the best, by their intervals: a and c; a and b.": (
+    "Of 3 pairs, 2 may have the least slowdown, by their intervals: a and c; a and b.": (
         study("slowdown", *both("a", "b", 1.2, 1.3), *both("a", "c", 1.1, 1.2), *THREE[5:]),
         study("slowdown", *THREE),
     ),
-    "a takes 1.10 times as long and c": (
+    "a takes 1.10 times as long as alone and c": (
         study(
             "slowdown", *(row | dict.fromkeys(("slowdown_low", "slowdown_high")) for row in THREE)
         ),
         study("slowdown", *THREE),
     ),
-    "a takes 1.10 (no bound) times as long and c": (
+    "a takes 1.10 (no bound) times as long as alone and c": (
         study("slowdown", *(row | {"slowdown_low": 0.0, "slowdown_high": np.inf} for row in THREE)),
         study("slowdown", *THREE),
     ),
-    "On cpu1 no pair surely has less slowdown than another: beside each other requests take 1.20"
-    " to 2.00 times as long": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
+    "On cpu1 the data do not show which pair is slowed down least: requests take 1.20 to 2.00 times"
+    " as long as alone": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
     # Of the pair with the lowest mean little is known, but of two others which is better.
-    "On cpu1 a and c surely slow each other down less than b and c": (
+    "On cpu1 a and c slow each other down significantly less than b and c": (
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
-    "Of 3 pairs 2 may be the best, by their intervals: a and b; a and c.": (
+    "Of 3 pairs, 2 may have the least slowdown, by their intervals: a and b; a and c.": (
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
-    "On cpu1 neither of a and b surely slows down the other: beside each other requests take up to"
-    " 0.97 times as long": (
+    "On cpu1 the data do not show that a and b slow each other down: requests take up to 0.97 times"
+    " as long as alone": (
         study("slowdown", *both("a", "b", 0.97, 0.96, beyond_noise=False)),
         study("slowdown", *TWO),
     ),
@@ -109,19 +112,19 @@ OF_SLOWDOWNS = {
         study("slowdown", *TWO),
         study("slowdown", *TWO[1:2], TWO[2] | {"beyond_noise": False}),
     ),
-    "No tenant fails its SLA beside another in a valid window.": (
+    "No tenant fails its SLA beside another tenant in a valid window.": (
         study("slowdown", *TWO),
         study("slowdown", TWO[1], TWO[2] | {"over_sla": 1}),
     ),
-    "Beside a b fails its SLA in 1 of 3 windows.": (
+    "Beside a, b fails its SLA in 1 of 3 windows.": (
         study("slowdown", TWO[1], TWO[2] | {"over_sla": 1}),
         study("slowdown", *TWO),
     ),
-    "There is no slowdown of a beside b: others ran.": (
+    "The slowdown of a beside b is not known: others ran.": (
         study("slowdown", *NOTHING, *both("a", "c", 1.0, 1.1)),
         study("slowdown", *TWO, *(row | AGAIN for row in NOTHING)),  # a repeat has one
     ),
-    "cpu1 does not keep up with a and b together Of a and c beside each other, a takes 1.10": (
+    "cpu1 does not keep up with a and b together a and c beside each other: a takes 1.10": (
         study("slowdown", *OVERLOADED, *both("a", "c", 1.1, 1.2)),
         study("slowdown", *NOTHING, *both("a", "c", 1.1, 1.2)),
     ),
@@ -200,12 +203,13 @@ OF_REPLAYS = {
         study("replay", SHARED | MISSED, OTHER | MISSED),
         study("replay", SHARED, ALONE | MISSED),
     ),
-    "is not known a, 50.0 requests/s: 96.0 % within 60 ms": (  # by the valid repeat
+    "is not known a, 50.0 requests/s: 96.0 % of the requests within 60 ms": (  # by the valid repeat
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
         study("replay", SHARED | SPOILT),
     ),
-    "is not known a, 50.0 requests/s: 60.0 % within 60 ms (95.0 % to 97.0 %), where the SLA asks"
-    " for 95 %; 90.0 % in the worst minute; recovered at most 2.50 s after a burst. others ran.": (
+    "is not known a, 50.0 requests/s: 60.0 % of the requests within 60 ms (95.0 % to 97.0 %), where"
+    " the SLA asks for 95 %; 90.0 % in the worst minute; recovered at most 2.50 s after a burst."
+    " others ran.": (
         study("replay", SHARED | SPOILT),
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
     ),
@@ -213,7 +217,8 @@ OF_REPLAYS = {
         study("replay", SHARED | UNPLAYED),
         KEPT,
     ),
-    "a, 50.0 requests/s: 96.0 % within 60 ms (95.0 % to 97.0 %), where the SLA asks for 95 %": (
+    "a, 50.0 requests/s: 96.0 % of the requests within 60 ms (95.0 % to 97.0 %), where the SLA asks"
+    " for 95 %": (
         KEPT,
         study("replay", SHARED | {"attained": 0.955}),
     ),
@@ -224,7 +229,7 @@ OF_REPLAYS = {
         KEPT,
         study("replay", SHARED | {"worst_recovery_s": None}),
     ),
-    "; and after a burst not recovered when the window ended.": (
+    "; not recovered from a burst when the window ended.": (
         study("replay", SHARED | {"worst_recovery_s": float("inf")}),
         KEPT,
     ),
@@ -259,18 +264,21 @@ OF_SOAKS = {
         study("soak", LATENCY | {"hours": 0.5}, MEMORY),
         STEADY,
     ),
-    "0.500 h are too short to tell on cpu1 whether this grows: p95 of a": (
+    "0.500 h on cpu1 are too short to tell whether the following values grow: p95 of a": (
         study("soak", LATENCY | {"hours": 0.5, "drift": "too short to tell"}, MEMORY),
         study("soak", LATENCY | {"drift": "too short to tell"}, MEMORY),
     ),
-    "On cpu1 something grows within 3.90 h: memory memory: from 20.0 MB by 12.0 MB per hour (10.0"
-    " to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
+    "On cpu1 something grows within 3.90 h: memory memory: starts at 20.0 MB, changes by 12.0 MB"
+    " per hour (10.0 to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
     "something grows within 3.90 h: p95 of a": (
         study("soak", LATENCY | {"drift": "grows"}),
         study("soak", LATENCY, LEAK),
     ),
-    "nothing grows on cpu1 p95 of a: from": (study("soak", LATENCY | {"drift": "falls"}), STEADY),
-    "3.90 h are too short to tell on cpu1 whether this grows: p95 of a": (
+    "nothing grows on cpu1 p95 of a: starts at": (
+        study("soak", LATENCY | {"drift": "falls"}),
+        STEADY,
+    ),
+    "3.90 h on cpu1 are too short to tell whether the following values grow: p95 of a": (
         study("soak", LATENCY | {"drift": "too short to tell"}),
         study("soak", LATENCY, MEMORY | UNSEEN),
     ),
@@ -287,13 +295,13 @@ OF_SOAKS = {
         study("soak", LATENCY, FEW, MEMORY),
         STEADY,
     ),
-    "On cpu1 something grows within 3.90 h: failed requests of a failed requests of a: from"
-    " 0.100 % by 0.100 % per hour (0.0500 to 0.150).": (
+    "On cpu1 something grows within 3.90 h: failed requests of a failed requests of a: starts at"
+    " 0.100 %, changes by 0.100 % per hour (0.0500 to 0.150).": (
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
-    "On cpu1 the data do not show whether this grows; it was infinite at times within 3.90 h:"
-    " p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
+    "On cpu1 the data do not show whether the following values grow, since they were infinite at"
+    " times within 3.90 h: p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", INFINITE, FEW, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
@@ -301,12 +309,12 @@ OF_SOAKS = {
         study("soak", LATENCY, LATE),
         study("soak", LATENCY, FEW),
     ),
-    "Within 3.90 h nothing grows on cpu1 7.30 % of a's requests took longer than its SLA, which"
-    " lets 5.00 % be late.": (
+    "Within 3.90 h nothing grows on cpu1 7.30 % of a's requests were late; its SLA allows 5.00"
+    " %.": (
         study("soak", LATENCY | {"exceedance": 0.073, "allowed": 0.05}, MEMORY),
         study("soak", LATENCY | {"exceedance": 0.05, "allowed": 0.05}, MEMORY),
     ),
-    "nothing grows on cpu1 The report cannot say this of: memory.": (
+    "nothing grows on cpu1 No window measured the following values: memory.": (
         study("soak", LATENCY, MEMORY | UNSEEN),
         STEADY,
     ),
@@ -360,11 +368,11 @@ OF_STARTS = {
         starts(DEAD | {"ready_s": 3.0}),
         starts({}),
     ),
-    "How long a fresh cpu1 server of a takes is not known start 2: it died.": (
+    "The start time of a fresh cpu1 server of a is not known start 2: it died.": (
         starts(DEAD),
         starts({}, DEAD),
     ),
-    "The first request to a takes 80.0 ms, later ones 8.00 ms (medians).": (
+    "The first request to a takes 80.0 ms, later requests 8.00 ms (medians).": (
         starts({}),
         starts({"first_inference_ms": None}),
     ),
@@ -375,12 +383,13 @@ NOISE |= {"windows_high": 0.03, "between_restarts": 0.04, "restarts_low": 0.02}
 NOISE |= {"restarts_high": 0.09}
 
 OF_NOISE = {
-    "On cpu1 differences below 12 % are this host's noise Its standard deviation is 2.0 % (1.0 % to"
-    " 3.0 %) between windows of a server, 4.0 % (2.0 % to 9.0 %) between restarted servers.": (
+    "On cpu1, differences below 12 % may be noise of this host The standard deviation of the"
+    " throughput is 2.0 % (1.0 % to 3.0 %) between windows of a server, and 4.0 % (2.0 % to 9.0 %)"
+    " between restarted servers.": (
         study("aa", NOISE),
         study("aa", NOISE, NOISE | AGAIN | {"noise_floor": 0.2}),
     ),
-    "How large this host's noise is on cpu1 is not known others ran.": (
+    "The noise of this host on cpu1 is not known others ran.": (
         study("aa", NOISE | {"noise_floor": None, "reason": "others ran"}),
         study("aa", NOISE),
     ),
@@ -453,32 +462,33 @@ LOSS = {"sharing_ratio": 0.7, "sharing_ratio_low": 0.6, "sharing_ratio_high": 0.
 UNHELD = dict.fromkeys(GAIN) | {"verdict": "failed", "reason": "the server died"}
 
 OF_BACKGROUNDS = {
-    "The data do not show whether cpu1 gains with other tenants at fixed rates": (
+    "With other tenants at fixed rates, the data do not show whether cpu1 carries more than"
+    " dedicated servers": (
         study("background", BACKGROUND),
         study("background", BACKGROUND | GAIN),
     ),
-    "cpu1 carries more than dedicated servers with other tenants at fixed rates": (
+    "With other tenants at fixed rates, cpu1 carries more than dedicated servers": (
         study("background", BACKGROUND | GAIN),
         study("background", BACKGROUND | GAIN, BACKGROUND | {"load_line": "b-25"}),
     ),
-    "cpu1 carries less than dedicated servers with other tenants at fixed rates": (
+    "With other tenants at fixed rates, cpu1 carries less than dedicated servers": (
         study("background", BACKGROUND | LOSS),
         study("background", BACKGROUND),
     ),
-    "cpu1 (cpu1.s) carries more than dedicated servers with other tenants at fixed rates": (
+    "With other tenants at fixed rates, cpu1 (cpu1.s) carries more than dedicated servers": (
         study("background", BACKGROUND | GAIN, BACKGROUND | LOSS | {"scenario": "cpu1.t"}),
         study("background", BACKGROUND | GAIN, BACKGROUND | GAIN | {"load_line": "b-25"}),
     ),
-    "Beside b (50 % of its peak) a reaches 40.0 requests/s, 0.40 (0.30 to 0.50) of its peak alone;"
-    " together 0.90 (0.80 to 1.10) of dedicated servers.": (
+    "Beside b (50 % of its peak), a reaches 40.0 requests/s, 0.40 (0.30 to 0.50) of its dedicated"
+    " peak; the sharing ratio is 0.90 (0.80 to 1.10).": (
         study("background", BACKGROUND),
         study("background", BACKGROUND | LOSS),
     ),
-    "The table lists the others.": (
+    "The table lists the other load lines.": (
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(7))),
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(6))),
     ),
-    "with other tenants at fixed rates (of 2 load lines 1 have an estimate)": (
+    "more than dedicated servers (of 2 load lines 1 have an estimate)": (
         study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
         study("background", BACKGROUND | GAIN),
     ),
@@ -507,40 +517,42 @@ GUESSED |= {"ratio": 1.2, "without_family_ms": 1.5, "family_ratio": 1.5}
 STRANGE = GUESSED | {"without_family_ms": None, "family_ratio": None}
 
 OF_CATALOGUES = {
-    "Of 3 networks, 1 image a request, within the SLA of the study, 2 on the front of accuracy and"
-    " cost": (study("catalogue", COSTS, DEARER, BEATEN), study("catalogue", COSTS, DEARER)),
+    "Of 3 networks, 1 image per request, within the SLA of the study: 2 on the front of accuracy"
+    " and cost": (study("catalogue", COSTS, DEARER, BEATEN), study("catalogue", COSTS, DEARER)),
     "within a multiple of their latency without load": (
         study("catalogue", COSTS | {"sla": "times_unloaded"}),
         study("catalogue", COSTS),
     ),
-    "a (OpenVINO, fp32) has 70.0 % at 0.200 USD per million images and b (OpenVINO, fp32) has": (
+    "a (OpenVINO, fp32) has 70.0 % top-1 accuracy at 0.200 USD per million images and b (OpenVINO,"
+    " fp32) has": (
         study("catalogue", DEARER, COSTS),
         study("catalogue", COSTS),
     ),
-    "Of 17 on the front, evenly spread.": (
+    "The front has 17; these are evenly spread.": (
         study("catalogue", *MANY_OF_THEM),
         study("catalogue", *MANY_OF_THEM[:8]),
     ),
-    "In int8 responses are off by a relative error of 0.500 (median), which the published"
-    " accuracies do not include.": (
+    "In int8, the median relative error of the responses is 0.500, which the published accuracies"
+    " do not include.": (
         study("catalogue", COSTS | {"precision": "int8", "relative_error": 0.5}),
         study("catalogue", COSTS),
     ),
-    "1 cell without a certified limit, such as cpu1.s.x.r1: at 3 requests/s: late.": (
+    "1 cell without a certified rate, for example cpu1.s.x.r1: at 3 requests/s: late.": (
         study("catalogue", COSTS, LOST_ROW),
         study("catalogue", COSTS, BEATEN),
     ),
-    "Which networks are worth their cost is not known": (
+    "The networks on the front of accuracy and cost are not known": (
         study("catalogue", COSTS | {"on_front": None}),
         study("catalogue", COSTS),
     ),
-    "The time of a network that was not measured is predicted from its graph within a factor of"
-    " 1.20 in half of cases": (
+    "The time per image of a network that was not measured is predicted from its graph: half of the"
+    " predictions are within a factor of 1.20": (
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", GUESSED | {"ratio": 1.3}),
     ),
-    "openvino in fp32, 8 images a request, 1 network: half within 1.20 times, nine of ten 1.20, of"
-    " families without a measured network half within 1.50 times": (
+    "openvino in fp32, 8 images per request, 1 network: half of the predictions are within a factor"
+    " of 1.20, nine of ten within 1.20; without other networks of the family, half of the"
+    " predictions are within a factor of 1.50": (
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", STRANGE),
     ),

@@ -52,7 +52,7 @@ def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
     """At gain 2 the servers of this truth are far over what their work takes."""
     (doubted,) = concluded(gain=2.0, rps={"a": 390.0, "b": 1560.0})
     assert doubted.kind == "perhaps"
-    assert "Measure such a server at this load before you buy" in " ".join(doubted.sentences)
+    assert "measure a server of this fleet at its planned load" in " ".join(doubted.sentences)
     (sure,) = concluded(gain=2.0, rps={"a": 5.0, "b": 20.0})
     assert sure.kind == "yes"
     assert "keeps every SLA, too" in " ".join(sure.sentences)
@@ -71,7 +71,7 @@ def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
         (conclusion,) = concluded(rps=lower, records=made)
         assert conclusion.headline.startswith(f"Buy {count} server")
         assert conclusion.kind == kind
-        assert ("but not all of them together" in " ".join(conclusion.sentences)) == (
+        assert ("but all limits together hold" in " ".join(conclusion.sentences)) == (
             kind == "perhaps"
         )
 
@@ -89,7 +89,7 @@ def test_a_fleet_of_many_models_is_named_in_part():
     )
     text = " ".join(conclusion.sentences)
     assert "model_11 99 and 8 more models requests/s within every SLA" in text
-    assert text.count("Measure such a server at this load") == 3
+    assert text.count("measure a server of this fleet at its planned load") == 3
     assert "The same holds for 17 more models: see fleet_models.csv." in text
 
 

@@ -41,7 +41,7 @@ def test_many_conclusions_are_counted_and_the_first_that_gain_most_are_named():
     assert told.kind == "unclear"
     named, common = told.sentences[:NAMED], told.sentences[NAMED:]
     assert named == ("more.", "less.", "perhaps.")
-    assert "differ by chance" in common[0] and common[1:] == ("Of each: Of all.",)
+    assert "differ by chance" in common[0] and common[1:] == ("For each: Of all.",)
     assert [part.headline for part in told.parts[:NAMED]] == ["more", "less", "perhaps"]
     assert sorted(told.parts, key=repr) == sorted(many, key=repr)
 

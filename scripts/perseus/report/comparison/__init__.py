@@ -1,2 +1,2 @@
-"""Present a comparison of two results: differences of settings, a Markdown summary, lines for the
+"""Present the comparison of two studies: changed settings, a Markdown summary, lines for the
 terminal, a figure and a page."""

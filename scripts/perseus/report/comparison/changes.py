@@ -1,5 +1,5 @@
-"""Find the differences between two studies besides their results: hosts, versions, configurations
-and prices."""
+"""Find what differs between two studies apart from the results: hosts, versions, configurations and
+prices."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from perseus.results.compare.source import Source
 from perseus.results.records import Record
 
 Change = tuple[str, str, str]
-"""Name of a difference, and its value in both studies."""
+"""Name of a fact that differs, its value in the base study, and its value in the new study."""
 
 PRICE = "price of "
 
 NAMES = ("study", "cell", "scenario", "repeat")
-"""Keys of a cell's task that identify the cell."""
+"""Keys of the task of a cell that identify the cell. They are not settings."""
 
 
 def changes(base: Source, new: Source) -> list[Change]:
-    """Return the differences between the hosts and the software of all cells, and between the
-    settings of common cells."""
+    """Return the differences in hosts, software, settings, neural networks and prices.
+
+    Settings are compared between the cells that both studies have.
+    """
     return [
         *hosts.changes(base.records, new.records),
         *dict.fromkeys(_settings_changed(base, new)),
@@ -40,15 +42,17 @@ def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
 
 
 def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Return the facts that both studies state with different values."""
+    """Yield the facts that both studies state, but with different values."""
     for what, value in base.items():
         if what in new and new[what] != value:
             yield what, value, new[what]
 
 
 def _settings(record: Record) -> dict[str, str]:
-    """Return all settings of a cell, by the key and the server, tenant or preset to which they
-    belong."""
+    """Return all settings of a cell by name, for example "cores of cpu1".
+
+    The name is the key, and the server, tenant or preset to which the setting belongs.
+    """
     task = {key: value for key, value in record.task.plain().items() if key not in NAMES}
     server, preset = task.pop("server"), task["preset"]
     found = {f"{key} of {server['name']}": value for key, value in _flat(server)}
@@ -67,8 +71,8 @@ def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
 
 
 def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return a text about the network of each exported model: its architecture and weights, and the
-    first digits of the hash of its file."""
+    """Describe the neural network of each exported model: architecture, weights, and the first
+    digits of the hash of its file."""
     built = ("architecture", "weights", "seed")
     found = {}
     for model, check in checks.items():
@@ -79,7 +83,7 @@ def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _prices(costs: pd.DataFrame) -> dict[str, str]:
-    """Return prices by server and pricing."""
+    """Describe the price of each server, by server and pricing."""
     return {
         f"{PRICE}{row['server']}, {row['pricing'].replace('_', '-')}": (
             f"{row['usd_per_hour']:g} USD/h ({row['instance']} in {row['region']})"

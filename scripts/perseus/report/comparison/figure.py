@@ -1,4 +1,5 @@
-"""Draw the figure of a comparison: the peaks of both results, and each ratio with its interval."""
+"""Draw the figure of a comparison: the peaks of both studies, and the ratios new / base with their
+intervals."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ WRAPPED = 42
 """Largest number of characters of a label on one line."""
 
 APART = 0.17
-"""Distance of the marks of the base and of the new result from the middle of their row."""
+"""Distance of the marks of base and new from the middle of their row, in row heights."""
 
 WIDEST = 4.0
 """Largest ratio on the axis. A ratio above this value, or below its inverse, becomes an arrow at
@@ -54,7 +55,7 @@ the edge."""
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
     """Draw the table of a comparison: peaks above, ratios below.
 
-    The figure has no costs, since they follow from the peaks.
+    The figure has no costs, since costs follow from peaks and prices.
     """
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     peaks = table[(table["metric"] == PEAK) & table["base"].notna() & table["new"].notna()]
@@ -108,7 +109,7 @@ def _ratios(panel: Axes, rows: pd.DataFrame) -> None:
                 panel.plot(end, y, color=look["color"], marker=marker, clip_on=False)
         panel.plot(np.clip(row["ratio"], 1 / WIDEST, WIDEST), y, **look, linestyle="none")
     panel.axvline(1, color=GREY, zorder=1)
-    panel.set_xlabel("new / base, 95 % of all rows at once")
+    panel.set_xlabel("new / base (95 % intervals for all rows at once)")
     _ticks(panel)
 
 
@@ -128,14 +129,13 @@ def _wrapped(labels: list[str]) -> list[str]:
 
 
 def _rows_mm(labels: list[str], style: FigureTask) -> float:
-    """Return the height of rows with these labels and two marks each."""
+    """Return the height in mm of rows with these labels and two marks each."""
     return rows_mm(labels, style) + 0.3 * ROW_MM * len(labels)
 
 
 def _rows(panel: Axes, labels: list[str]) -> None:
-    panel.set_yticks(
-        range(len(labels)), labels, parse_math=False
-    )  # the names may come from the results of other people
+    # A name in the results of other people may contain $, which would start a formula.
+    panel.set_yticks(range(len(labels)), labels, parse_math=False)
     panel.set_ylim(len(labels) - 0.4, -0.6)
     panel.grid(axis="y", visible=False)
 

@@ -1,5 +1,5 @@
-"""Write the HTML page of a comparison: first the conclusion, key figures and a picture, then each
-value."""
+"""Write the HTML page of a comparison: first the conclusion, key figures and a picture, then every
+compared value."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _kind(compared: list[Judged]) -> str:
 
 
 def _cards(compared: list[Judged]) -> Iterator[Card]:
-    """Yield the key figures: the change of whole servers, the largest changes, and the smallest
-    detectable change."""
+    """Yield the key figures: the mean change of all peaks of a server, the largest changes, and the
+    smallest detectable change."""
     overall = [each for each in compared if each.pair.metric == OVERALL]
     for each in overall[:2]:
         server = each.pair.line.row["server"]
@@ -96,7 +96,7 @@ def _charts(compared: list[Judged]) -> Iterator[Chart]:
             x, y = ([getattr(e.pair, of).value for e in mine] for of in ("base", "new"))
             names = [f"{sentences.what(e)}, {sentences.change(e.simultaneous)}" for e in mine]
             series.append(Series(verdict, x, y, colour, "large", names))
-    title = "Peaks of both studies: above the dashed line, the new one carries more"
+    title = "Peaks of both studies: above the dashed line, the new peak is higher"
     axes = "base (requests/s)", "new (requests/s)"
     yield Chart("peaks-compared", title, *axes, series, from_zero=True)
 
@@ -118,7 +118,7 @@ def _values(compared: list[Judged]) -> ShownTable:
         )
     return ShownTable(
         title="Every value",
-        note="New / base with an interval that holds for all rows at once (95 %).",
+        note="Change from base to new. The 95 % intervals hold for all rows at once.",
         columns=("verdict", "what", "base", "new", "change"),
         rows=rows,
         total=len(compared),

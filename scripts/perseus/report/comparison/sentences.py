@@ -25,18 +25,18 @@ NAMES = {
     COST: "cost",
 }
 UNITS = {PEAK: "/s", RATIO: "", OVERALL: "", P95: " ms", COST: " USD per million"}
-COSTS = "Prices are the same: costs change with the peaks, and are in the CSV."
+COSTS = "Both studies have the same prices, so costs change with the peaks. The CSV has the costs."
 CHANGE_BETWEEN = "a host that changes between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
-"""Largest ratio of the end of an interval to the value, and to 1, for which the page states the
-end. Without repeats, the noise of the host is unknown, and the simultaneous intervals of a thousand
-rows are very wide."""
+"""An end of an interval becomes "no bound" if it lies beyond the value and beyond 1 by more than
+this factor. Without repeats, the noise of the host is unknown, and the simultaneous intervals of a
+thousand rows are very wide."""
 
 
-NOTHING_ELSE = "Nothing in the records: hosts, versions, settings and prices are the same."
-RECORDS_MISSING = "Unknown: the records, which have the hosts, versions and settings, are missing."
+NOTHING_ELSE = "No difference in the records: hosts, versions, settings and prices are the same."
+RECORDS_MISSING = "Not known: the records with the hosts, versions and settings are missing."
 
 
 def headline(found: Comparison) -> str:
@@ -66,8 +66,8 @@ def of(judged: Sequence[Judged], verdict: str) -> list[Judged]:
 
 
 def noise(found: Comparison) -> str:
-    """Return the sentences that say which variation the intervals include, and which variation they
-    leave out."""
+    """Return the sentences that say which variation the intervals include, and which variation the
+    intervals leave out."""
     deviation = _deviations(found)
     floors = found.noise.floors
     measured = ", ".join(f"{percent(floor)} on {server}" for server, floor in floors.items())
@@ -75,7 +75,7 @@ def noise(found: Comparison) -> str:
     if any(map(_has_intervals_of_repeats, (found.base, found.new))) and (
         found.noise.known_from != FROM_REPEATS
     ):
-        return f"{_of_tables(found)}{floor} They do not cover {CHANGE_BETWEEN}."
+        return f"{_of_tables(found)}{floor} The intervals do not cover {CHANGE_BETWEEN}."
     if found.noise.known_from == FROM_PRIOR:
         return (
             "The noise of the host is not known: nothing was repeated, and there is no experiment"
@@ -83,38 +83,44 @@ def noise(found: Comparison) -> str:
             " measurement.repeats or add the experiment aa."
         )
     between = "restarted servers (aa)" if found.noise.known_from == FROM_AA else "repeats"
-    message = f"The intervals cover {SEARCH} and the variation between {between}: {deviation}."
+    message = (
+        f"The intervals cover {SEARCH} and the variation between {between} (standard deviation"
+        f" {deviation})."
+    )
     if not floors:
         floor = " The noise floor of the host was not measured (experiment aa)."
-    return f"{message}{floor} They do not cover {CHANGE_BETWEEN}."
+    return f"{message}{floor} The intervals do not cover {CHANGE_BETWEEN}."
 
 
 def _deviations(found: Comparison) -> str:
-    """Return the text of the standard deviation between repeats, on the servers with the lowest and
-    the highest."""
+    """Return the lowest and the highest standard deviation of all servers as text.
+
+    A standard deviation describes the variation between repeats or restarts on a server.
+    """
     medians = [float(np.median(draws)) for draws in found.noise.deviations.values()]
     least, most = percent(min(medians)), percent(max(medians))
-    return least if least == most else f"{least} to {most}, by server"
+    return least if least == most else f"{least} to {most}, depending on the server"
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Return whether the tables alone show the variation between repeats."""
+    """Return whether only the tables show the variation between repeats, because records are
+    missing."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
 def _of_tables(found: Comparison) -> str:
-    """Return a sentence that says which variation the intervals include, for studies without
-    records of repeats."""
+    """Return sentences that say which variation the intervals include, if only the tables show the
+    variation between repeats."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL
     if found.noise.known_from == FROM_AA:
         allowed = f"the variation between restarted servers (aa), {_deviations(found)}"
     message = (
-        "The intervals of repeated measurements are those of the tables: they cover"
-        f" {SEARCH} and the variation between its repeats."
+        "The intervals of repeated measurements come from the tables. These intervals cover"
+        f" {SEARCH} and the variation between repeats."
     )
-    of_one = f" The intervals of single measurements and of p95 allow for {allowed}."
+    of_one = f" The intervals of p95 and of measurements without repeats allow for {allowed}."
     return message + (of_one if once else "")
 
 
@@ -129,22 +135,23 @@ def sentences(found: Comparison) -> Iterator[str]:
     if len(compared) > 1:
         yield (
             f"The intervals hold for all {len(compared)} rows at once: if nothing differs, all of"
-            " them contain 1 in 95 % of comparisons (max-t; docs/explanation/comparison.md)."
+            " them contain the ratio 1 in 95 % of comparisons (max-t;"
+            " docs/explanation/comparison.md)."
         )
     if (least := hidden(compared)) is not None:
         known, by_floor = _known_peaks(compared)
-        of_floor = f" (the noise floor hides more than the interval of {by_floor} of {len(known)})"
+        of_floor = f" (the noise floor exceeds the interval of {by_floor} of {len(known)} peaks)"
         yield (
             '"No difference" means that the data show none. Differences of a peak below about'
-            f" {percent(least)} stay hidden here{of_floor if by_floor else ''}."
+            f" {percent(least)} are not detected here{of_floor if by_floor else ''}."
         )
     if len(of_all) < len(found.judged):
         yield COSTS
 
 
 def hidden(compared: Sequence[Judged]) -> float | None:
-    """Return the difference of a peak that the comparison would not detect with a probability of
-    one half."""
+    """Return the smallest difference of a peak that the comparison detects, as the median over all
+    peaks with an interval."""
     known, _ = _known_peaks(compared)
     reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
     return float(np.median(reaches)) if reaches else None
@@ -176,8 +183,8 @@ def shown(found: Comparison) -> list[Judged]:
 
 
 def change(ratio: Interval) -> str:
-    """Return a change as text, for example "+7.2 % (+2.1 % to +12 %)"; the text states an end
-    without a bound."""
+    """Return a change as text, for example "+7.2 % (+2.1 % to +12 %)". An end far from the
+    value (FAR) becomes "no bound"."""
     low = "no bound" if ratio.low < min(ratio.value, 1) / FAR else signed(ratio.low - 1)
     high = "no bound" if ratio.high > max(ratio.value, 1) * FAR else signed(ratio.high - 1)
     return f"{signed(ratio.value - 1)} ({low} to {high})"
@@ -193,7 +200,7 @@ def _reach(ratio: Interval) -> float:
 
 
 def what(each: Judged) -> str:
-    """Return the text of a compared quantity, for example "peak of squeezenet1_1 alone on cpu1"."""
+    """Return the name of a compared quantity, for example "peak of squeezenet1_1 alone on cpu1"."""
     pair, row = each.pair, each.pair.line.row
     if pair.metric == OVERALL:
         return f"all peaks of {row['server']} (geometric mean)"
@@ -207,9 +214,10 @@ def what(each: Judged) -> str:
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Return one line for all latencies that are not compared because their rates differ.
+    """Yield the values that are not compared, each with the reason.
 
-    The rates differ as a consequence of different peaks.
+    One line is for all latencies at different certified rates: their rates differ because the peaks
+    differ.
     """
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:

@@ -60,7 +60,7 @@ def terminal(found: Comparison) -> Iterator[str]:
 
 
 def _table(compared: Sequence[Judged]) -> Iterator[str]:
-    yield "| | what | base | new | new / base (95 %, all rows at once) |"
+    yield "| | what | base | new | change (95 % intervals for all rows at once) |"
     yield "|---|---|---|---|---|"
     ordered = sorted(compared, key=lambda each: VERDICTS.index(each.verdict))
     for each in ordered[:MAX_ROWS]:

@@ -1,9 +1,9 @@
 """Draw the conclusions of the report: each module answers one question.
 
 Every kind of experiment except `peak` has a module of the same name; the modules for `peak` come
-first. The function `conclusions` of a module makes its conclusions from the tables of a study.
-There are no conclusions if the study did not ask the question. If a question may have many
-conclusions, `summary` has labels for them.
+first. The function `conclusions` of a module makes conclusions from the tables of a study, and
+returns none if the study does not ask the question. If a question may have many conclusions,
+the module `summary` has labels to count them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def module_of(question: str) -> Any:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Return all conclusions of a study; many on one question become one.
+    """Yield all conclusions of a study. Many conclusions on one question are merged into one.
 
     A study with only the preset smoke has one conclusion, from the module `sharing`, which says
     that the study is not a measurement.

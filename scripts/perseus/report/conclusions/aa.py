@@ -22,17 +22,18 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("aa"),)
     known = rows[rows["noise_floor"].notna()]
     if known.empty:
-        headline = f"How large this host's noise is on {on} is not known"
+        headline = f"The noise of this host on {on} is not known"
         return Conclusion("unknown", headline, reasons(rows), behind)
     row = known.sort_values("noise_floor").iloc[-1]
-    headline = f"On {on} differences below {percent(row['noise_floor'])} are this host's noise"
+    headline = f"On {on}, differences below {percent(row['noise_floor'])} may be noise of this host"
     ends = {
         name: interval(row[f"{name}_low"], row[f"{name}_high"], percent)
         for name in ("windows", "restarts")
     }
     sentence = (
-        f"Its standard deviation is {percent(row['between_windows'])}{ends['windows']} between"
-        f" windows of a server, {percent(row['between_restarts'])}{ends['restarts']} between"
+        "The standard deviation of the throughput is"
+        f" {percent(row['between_windows'])}{ends['windows']} between"
+        f" windows of a server, and {percent(row['between_restarts'])}{ends['restarts']} between"
         " restarted servers."
     )
     return Conclusion("unclear", headline, (sentence,), behind)

@@ -1,4 +1,4 @@
-"""Conclusion: the capacity for one tenant beside tenants at fixed rates."""
+"""Conclusion: the peak of one tenant beside tenants at fixed rates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
 MAX_LINES = 6
-"""Largest number of load lines for which the conclusion has a sentence each."""
+"""Largest number of load lines with a sentence of their own in the conclusion."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -37,7 +37,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     )
     sentences = [_of_line(row) for _, row in known.iterrows()]
     if len(sentences) > MAX_LINES:
-        sentences[MAX_LINES:] = ["The table lists the others."]
+        sentences[MAX_LINES:] = ["The table lists the other load lines."]
     kind, headline = _headline(on, known)
     if len(missing):
         headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
@@ -48,18 +48,21 @@ def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
     """Return the kind and the headline of the conclusion."""
     if (known["sharing_ratio_low"] > 1).all():
         return "yes", (
-            f"{on} carries more than dedicated servers with other tenants at fixed rates"
+            f"With other tenants at fixed rates, {on} carries more than dedicated servers"
         )
     if (known["sharing_ratio_high"] < 1).all():
-        return "no", f"{on} carries less than dedicated servers with other tenants at fixed rates"
-    return "unclear", f"The data do not show whether {on} gains with other tenants at fixed rates"
+        return "no", f"With other tenants at fixed rates, {on} carries less than dedicated servers"
+    return "unclear", (
+        "With other tenants at fixed rates, the data do not show whether"
+        f" {on} carries more than dedicated servers"
+    )
 
 
 def _of_line(row: pd.Series) -> str:
     share = interval(row["share_low"], row["share_high"], times)
     ratio = interval(row["sharing_ratio_low"], row["sharing_ratio_high"], times)
     return (
-        f"Beside {row['background_tenants']} ({row['background_at']}) {row['searched']} reaches"
-        f" {significant(row['peak_rps'])} requests/s, {times(row['share'])}{share} of its peak"
-        f" alone; together {times(row['sharing_ratio'])}{ratio} of dedicated servers."
+        f"Beside {row['background_tenants']} ({row['background_at']}), {row['searched']} reaches"
+        f" {significant(row['peak_rps'])} requests/s, {times(row['share'])}{share} of its"
+        f" dedicated peak; the sharing ratio is {times(row['sharing_ratio'])}{ratio}."
     )

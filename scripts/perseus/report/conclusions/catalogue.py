@@ -1,4 +1,4 @@
-"""Conclusion: the networks that are worth their cost."""
+"""Conclusion: the neural networks on the Pareto front of accuracy and cost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ COST = "usd_per_million_inferences"
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each SLA and batch of a catalogue, and one for failed cells."""
+    """Yield one conclusion for each SLA and request batch size of a catalogue, and one conclusion
+    on predicted times."""
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
         yield _front(rows, str(images), str(sla))
     if not catalogue.empty and known.empty:
-        headline = "Which networks are worth their cost is not known"
+        headline = "The networks on the front of accuracy and cost are not known"
         yield Conclusion("unknown", headline, _without(catalogue), (to_table("catalogue"),))
     predictions = tables["catalogue_predictions"]
     if len(predictions):
@@ -38,11 +39,11 @@ def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MAX_NAMED)]
-    of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} a request"
-    few = "" if len(shown) == len(each) else f" Of {len(each)} on the front, evenly spread."
+    of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} per request"
+    few = "" if len(shown) == len(each) else f" The front has {len(each)}; these are evenly spread."
     return Conclusion(
         "unclear",
-        f"Of {of}, within {SLAS[sla]}, {front['model'].nunique()} on the front of accuracy and"
+        f"Of {of}, within {SLAS[sla]}: {front['model'].nunique()} on the front of accuracy and"
         " cost",
         (f"{listed(shown)}.{few}", *_without(rows)),
         (to_table("catalogue"),),
@@ -58,7 +59,8 @@ def _named(row: pd.Series) -> str:
     runtime = RUNTIMES.get(row["runtime"])
     return (
         f"{row['model']} ({runtime.title if runtime else row['runtime']}, {row['precision']}) has"
-        f" {significant(row['top1'])} % at {significant(row[COST])} USD per million images"
+        f" {significant(row['top1'])} % top-1 accuracy at {significant(row[COST])} USD per million"
+        " images"
     )
 
 
@@ -68,43 +70,47 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
     others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
     for precision, of in others.groupby("precision", sort=False):
         told.append(
-            f"In {precision} responses are off by a relative error of"
-            f" {significant(of['relative_error'].median())} (median), which the published"
-            " accuracies do not include."
+            f"In {precision}, the median relative error of the responses is"
+            f" {significant(of['relative_error'].median())}, which the published accuracies do not"
+            " include."
         )
     failed = rows[rows["verdict"] != "ok"].drop_duplicates("cell")
     if len(failed):
         first = failed.iloc[0]
         told.append(
-            f"{_count(len(failed), 'cell')} without a certified limit, such as {first['cell']}:"
+            f"{_count(len(failed), 'cell')} without a certified rate, for example {first['cell']}:"
             f" {first['reason']}."
         )
     return tuple(told)
 
 
 def _predicted(rows: pd.DataFrame) -> Conclusion:
-    """Return the errors of predicted times of networks that were not measured."""
+    """Return the conclusion on the errors of predicted times. Each network is predicted without its
+    own measurement."""
     lines = []
     ways = ["runtime", "precision", "request_batch_size"]
     for (runtime, precision, images), of in rows.groupby(ways, sort=False):
         strangers = of["family_ratio"].dropna()
         beyond = (
-            f", of families without a measured network {_factors(strangers)}"
+            f"; without other networks of the family, {_factors(strangers)}"
             if len(strangers)
             else ""
         )
         lines.append(
-            f"{runtime} in {precision}, {_count(str(images), 'image')} a request,"
+            f"{runtime} in {precision}, {_count(str(images), 'image')} per request,"
             f" {_count(len(of), 'network')}:"
             f" {_factors(of['ratio'])}{beyond}."
         )
     headline = (
-        "The time of a network that was not measured is predicted from its graph within a factor of"
-        f" {within(rows['ratio'].to_numpy(), 0.5):.2f} in half of cases"
+        "The time per image of a network that was not measured is predicted from its graph: half of"
+        f" the predictions are within a factor of {within(rows['ratio'].to_numpy(), 0.5):.2f}"
     )
     return Conclusion("perhaps", headline, tuple(lines), (to_table("catalogue_predictions"),))
 
 
 def _factors(ratios: pd.Series) -> str:
     values = ratios.to_numpy()
-    return f"half within {within(values, 0.5):.2f} times, nine of ten {within(values, 0.9):.2f}"
+    return (
+        f"half of the predictions are within a factor of {within(values, 0.5):.2f}, nine of ten"
+        f" within {within(values, 0.9):.2f}"
+    )

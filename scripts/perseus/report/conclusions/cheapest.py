@@ -15,11 +15,12 @@ from perseus.report.shown_tables import plain_words
 from perseus.study.setting import configured
 
 MAX_NAMED: Final = 12
-"""Largest number of models for which the conclusion has a sentence each."""
+"""Largest number of models with a sentence of their own in the conclusion."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for all models with several servers; none from the preset smoke."""
+    """Yield one conclusion for all models with several servers; results of the preset smoke do not
+    count."""
     costs = tables["costs"][tables["costs"]["preset"] != "smoke"]
     alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
     if alone.empty:
@@ -34,7 +35,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
             lines.append(
                 f"{model}: {best['server']}{_in(best) if precisions > 1 else ''} at"
                 f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
-                f" ({usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
+                f" ({usd_bounds(best)}), the cheapest of {servers} servers by the estimates"
                 f" ({pricing(best)}){_unless_ok(best)}."
             )
     if len(lines) > MAX_NAMED:
@@ -45,8 +46,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _in(row: pd.Series) -> str:
-    """Return the precision as text; the sentence states it if servers differ in precision, since
-    their responses then also differ."""
+    """Return the precision as text. The sentence states the precision if servers differ in
+    precision, since their responses then differ, too."""
     return f" (in {row['precision']})"
 
 

@@ -17,9 +17,9 @@ Tables = Mapping[str, pd.DataFrame]
 class Conclusion:
     """A conclusion of the report, with its sentences and evidence.
 
-    `kind` is "yes", "perhaps", "no", "unclear" or "unknown". `behind` has the links to the numbers
-    behind the conclusion. If many conclusions are merged, the conclusions with the highest `rank`
-    come first within their kind. All of them are `parts` of the merged conclusion.
+    `kind` is "yes", "perhaps", "no", "unclear" or "unknown". `behind` has links to the numbers
+    that support the conclusion. `parts` has the conclusions that were merged into this one: among
+    parts of the same kind, a higher `rank` comes first.
     """
 
     kind: str

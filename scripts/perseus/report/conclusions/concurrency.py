@@ -38,10 +38,10 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 
 
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
-    """Yield the throughput beyond the knee, if the fit bounds it.
+    """Yield sentences on the throughput beyond the knee, if the fit bounds this throughput.
 
-    If the law has a coherency, the throughput has a maximum. The sentence states the maximum only
-    if a valid level reached it.
+    If the fitted law has a coherency term (kappa), the throughput has a maximum. The sentence
+    states the maximum only if a valid window had at least this number of requests in flight.
     """
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):

@@ -1,4 +1,4 @@
-"""Conclusion: savings of copies of one model on full servers, measured to predict mixes."""
+"""Conclusion: savings of sharing between copies of one model, on full servers."""
 
 from __future__ import annotations
 

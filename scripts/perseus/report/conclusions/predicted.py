@@ -17,10 +17,10 @@ _BEHIND = (to_table("predictions"),)
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield the conclusions for each server and preset with predicted pairs.
+    """Yield up to two conclusions for each server and preset with predicted pairs.
 
-    One conclusion is for pairs that need no measurement, and one conclusion is for pairs with a
-    larger error.
+    One conclusion is on the pairs that need no measurement, and one on the pairs with a larger
+    error.
     """
     predictions = tables["predictions"]
     told = predictions[
@@ -42,10 +42,10 @@ def _enough(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair needs" if len(pairs) == 1 else f"{len(pairs)} pairs need"
     within = percent(pairs["within"].max())
     headline = (
-        f"On {where}, {count} no measurement if an error of {within} is acceptable (for"
-        " nine in ten predictions)"
+        f"On {where}, {count} no measurement if an error of {within} is acceptable (at"
+        " most this for nine in ten predictions)"
     )
-    sentences = (*_by_what(pairs), "Two measurements of a mix would differ by as much.")
+    sentences = (*_by_what(pairs), "Two measurements of one mix would also differ by this much.")
     return Conclusion("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
 
 
@@ -54,21 +54,21 @@ def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     within = percent(pairs["within"].max())
     headline = (
         f"On {where}, {count} predicted within {within} (for nine in ten predictions): measure"
-        " those that matter to you"
+        " the pairs that matter to you"
     )
     return Conclusion("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 
 
 def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
     steps = " and ".join(sorted(set(pairs["step"])))
-    known = f"{pairs['mixes_known'].max():.0f} mixes that were measured"
+    known = f"{pairs['mixes_known'].max():.0f} measured mixes"
     ratios = pairs.sort_values("predicted_ratio")
     worst, best = ratios.iloc[0], ratios.iloc[-1]
     if len(pairs) == 1:
-        yield f"{steps} predicts it from {known}."
+        yield f"Perseus predicts the pair with the prediction model {steps}, from {known}."
         yield f"The sharing ratio of {best['mix']} is {best['predicted_ratio']:.2f}."
     else:
-        yield f"{steps} predicts them from {known}."
+        yield f"Perseus predicts the pairs with the prediction model {steps}, from {known}."
         yield (
             f"The highest sharing ratio is {best['predicted_ratio']:.2f} ({best['mix']}),"
             f" the lowest {worst['predicted_ratio']:.2f} ({worst['mix']})."
@@ -76,7 +76,7 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
-    """Return the mixes that were measured in only one run, as the subject of a sentence; empty if
+    """Return the mixes that were measured in only one run, as the start of a sentence; empty if
     there are none."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
     measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
@@ -92,7 +92,7 @@ def _caveats(pairs: pd.DataFrame, once: str) -> Iterator[str]:
     if once:
         yield (
             f"{once} measured in one run: the error includes the variation between starts of a"
-            " server only as far as the errors of the mixes show it."
+            " server only to the extent that the errors of the measured mixes include it."
         )
     if "quick" in set(pairs["preset"]):
         yield QUICK

@@ -10,14 +10,15 @@ from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 
 KINDS = {"clear": "yes", "too close to tell": "unclear", "only one": "perhaps", "none": "no"}
-"""Kind of the conclusion for each verdict of the table recommendations."""
+"""Kind of the conclusion, by verdict in the table recommendations."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each model and mix of a grid; none from the preset smoke."""
+    """Yield one conclusion for each model and mix of a grid; results of the preset smoke do not
+    count."""
     recommendations = tables["recommendations"]
     for _, row in recommendations[recommendations["preset"] != "smoke"].iterrows():
-        taken = row["setting"] if pd.notna(row["setting"]) else "no setting is to be recommended"
+        taken = row["setting"] if pd.notna(row["setting"]) else "no setting can be recommended"
         close = ", but the data do not confirm it" if row["verdict"] == "too close to tell" else ""
         headline = f"{row['mix']}: {taken}{close}"
         behind = (to_table("recommendations"),)

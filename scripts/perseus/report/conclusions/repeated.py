@@ -13,7 +13,7 @@ from perseus.report.numbers import bounds, listed
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield a name and the rows of all repeats, for each group of repeated cells.
 
-    The name is the server, or the cell if several cells have the same server.
+    The name is the server. If several groups have the same server, the name also has the cell.
     """
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
@@ -33,7 +33,7 @@ def _distinct_names(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str
 def over_repeats(
     rows: pd.DataFrame, column: str, low: str, high: str, write: Callable[[float], str]
 ) -> str:
-    """Return a value with its interval as text; for several repeats, the mean and the range."""
+    """Return a value with its interval as text; for several repeats, their mean and range."""
     values = rows[column].dropna()
     if len(values) > 1:
         ends = bounds(values.min(), values.max(), write)

@@ -34,7 +34,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("replay"),)
     shared, alone = (rows[rows["phase"] == phase] for phase in ("shared", "alone"))
     where = f"Together on {on}"
-    if shared.empty:  # these rows belong to one tenant
+    if shared.empty:  # a replay of one tenant has only the phase alone
         shared, alone, where = alone, shared, f"On {on}"
     under = f"under {ARRIVALS[rows['process'].iloc[0]]}"
     judged = shared[shared["attained"].notna() | (shared["verdict"] != "ok")]
@@ -60,16 +60,17 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """Return the sentence about a tenant, for the valid repeat with the lowest attainment, or else
-    for any repeat."""
+    """Return the sentence about a tenant, for the valid repeat with the lowest attainment. If no
+    repeat is valid, all repeats count."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of
     row = of.sort_values("attained").iloc[0]
     ends = interval(row["attained_low"], row["attained_high"], _share)
     parts = [
-        f"{name}, {significant(row['offered_rps'])} requests/s: {_share(row['attained'])} within"
-        f" {row['sla_ms']:g} ms{ends}, where the SLA asks for {row['sla_percentile']:g} %"
+        f"{name}, {significant(row['offered_rps'])} requests/s: {_share(row['attained'])} of the"
+        f" requests within {row['sla_ms']:g} ms{ends}, where the SLA asks for"
+        f" {row['sla_percentile']:g} %"
     ]
     if len(of) > 1:
         parts.append(f"in the worst of {len(of)} repeats")
@@ -79,7 +80,7 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     if pd.notna(row["worst_minute_attained"]) and row["duration_s"] > 60:
         parts.append(f"{_share(row['worst_minute_attained'])} in the worst minute")
     if np.isposinf(row["worst_recovery_s"]):
-        parts.append("and after a burst not recovered when the window ended")
+        parts.append("not recovered from a burst when the window ended")
     elif pd.notna(row["worst_recovery_s"]):
         parts.append(f"recovered at most {significant(row['worst_recovery_s'])} s after a burst")
     return "; ".join(parts) + "."

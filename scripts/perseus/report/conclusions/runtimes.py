@@ -14,8 +14,8 @@ from perseus.study.runtimes import RUNTIMES
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each model with several runtimes or precisions; none from the preset
-    smoke."""
+    """Yield one conclusion for each model with several runtimes or precisions; results of the
+    preset smoke do not count."""
     runtimes = tables["runtimes"][tables["runtimes"]["preset"] != "smoke"]
     for _, rows in runtimes.groupby(["question", "preset", "device", "cores"], sort=False):
         yield _conclusion(rows)
@@ -36,7 +36,7 @@ def _conclusion(rows: pd.DataFrame) -> Conclusion:
 def _headline(model: str, compared: list[pd.DataFrame]) -> tuple[str, str]:
     """Return the kind and the headline of the conclusion."""
     if not compared:
-        return "unknown", f"{model}: no two limits at equal precision to compare"
+        return "unknown", f"{model}: no two runtimes have an estimate at equal precision"
     found, is_sure = [], True
     for part in compared:
         best = part.sort_values("rank").iloc[0]
@@ -67,15 +67,15 @@ def _other_precisions(rows: pd.DataFrame) -> Iterator[str]:
         ends = bounds(row["fp32_ratio_low"], row["fp32_ratio_high"], significant)
         yield (
             f"{_title(row)} in {row['precision']} carries {significant(row['fp32_ratio'])} times"
-            f" as many as the fastest in fp32 ({ends}){lost}: this is the gain of another"
-            " arithmetic, not of the runtime."
+            f" as many as the fastest runtime in fp32 ({ends}){lost}: the precision makes this"
+            " difference, not the runtime."
         )
 
 
 def _otherwise(rows: pd.DataFrame) -> Iterator[str]:
     for _, row in rows[rows["asked_precision"] != ""].iterrows():
         yield (
-            f"{_title(row)} was to compute in {row['asked_precision']} and computed in"
+            f"{_title(row)} was configured for {row['asked_precision']} but computed in"
             f" {row['precision']}, and counts as {row['precision']}."
         )
 

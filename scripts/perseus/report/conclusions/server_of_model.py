@@ -10,15 +10,15 @@ from perseus.report.numbers import significant
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each model with a choice of servers; none from the preset smoke."""
+    """Yield one conclusion for each model with a choice of servers."""
     for each in all_questions(tables):
         if len(each.models) == 1 and _is_choice(each):
             yield _conclusion(each, tables)
 
 
 def _is_choice(asked: Asked) -> bool:
-    """Return whether there are several servers to choose from, or copies of the model that save
-    money by sharing."""
+    """Return whether the model has several types of server to choose from, or whether copies of the
+    model save money by sharing a server."""
     is_shared = any(map(saves, asked.stretches))
     return is_shared or asked.points["server"].nunique() > 1
 

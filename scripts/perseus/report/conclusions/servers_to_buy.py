@@ -18,19 +18,19 @@ from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
 MAX_NAMED = 12
-"""Largest number of load lines of a fleet, and of models of a demand, that a sentence names."""
+"""Largest number of items that a sentence lists: load lines of a fleet, or models of a demand."""
 
 SURE = 1 - LOWER
-"""Probability above which a fleet counts as sufficient, which is the probability of each single
-lower limit."""
+"""Least probability of a fleet that counts as sufficient. Each single lower limit holds with this
+probability."""
 
 MAX_LATE = 3
-"""Largest number of models below their SLA in the simulation for which the conclusion has a
-sentence each."""
+"""Largest number of models with a sentence of their own, among the models that miss their SLA in
+the simulation."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion if the study has a demand; none from the preset smoke."""
+    """Yield one conclusion if the study has a demand and not only results of the preset smoke."""
     if len(tables["fleets"]) and not (tables["peaks"]["preset"] == "smoke").all():
         yield _fleet(tables)
 
@@ -46,8 +46,8 @@ def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _fleet(tables: Tables) -> Conclusion:
-    """Draw the conclusion about the fleet for the highest demand; each other level becomes a
-    sentence."""
+    """Return the conclusion about the fleet for the highest level of the demand. Each other level
+    becomes a sentence."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
@@ -97,8 +97,8 @@ def _demand_text(row: pd.Series) -> str:
 
 
 def _some(parts: Sequence[str], between: str, more: str) -> str:
-    """Return all parts as a list in words; if there are many, the first parts and the number of the
-    others."""
+    """Return the parts as a list in words. If there are many parts, return the first parts and the
+    number of the other parts."""
     if len(parts) <= MAX_NAMED:
         return between.join(parts)
     return f"{between.join(parts[:MAX_NAMED])} and {len(parts) - MAX_NAMED} {more}"
@@ -120,8 +120,9 @@ def _chance(probability: float) -> str:
 def _not_sure_together(row: pd.Series) -> Iterator[str]:
     if row["probability_enough"] < SURE:
         yield (
-            f"Each of these limits is {percent(SURE)} sure by itself, but not all of them"
-            " together. To be as sure of the fleet, leave head-room (demand: headroom)."
+            f"Each lower limit holds with a probability of {percent(SURE)}, but all limits together"
+            " hold with a lower probability. To be as sure of the fleet, leave head-room"
+            " (demand.headroom)."
         )
 
 
@@ -146,21 +147,23 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
             "But in a simulated queue with Poisson arrivals, only"
             f" {percent_below(row['attained'], row['sla_share'])} of the requests of"
             f" {row['model']} take at most {row['sla_ms']:g} ms; the SLA asks for"
-            f" {100 * row['sla_share']:g} %. Measure such a server at this load before you buy."
+            f" {100 * row['sla_share']:g} %. Before you buy, measure a server of this fleet at its"
+            " planned load."
         )
     if len(late) > MAX_LATE:
         yield f"The same holds for {len(late) - MAX_LATE} more models: see fleet_models.csv."
 
 
 def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
-    """Yield sentences on alternatives; `is_known` says whether the saving of sharing is known."""
+    """Yield a sentence that compares the fleet with dedicated servers; `is_known` says whether the
+    saving of sharing is known."""
     alone = _of(top, DEDICATED)
     if pd.isna(alone["servers"]):
         yield f"Dedicated servers alone do not carry the demand: {alone['reason']}."
     elif not is_known:
         yield (
             "The saving of sharing is not known: no server that these models share has a lower"
-            " limit."
+            " limit of its capacity."
         )
     elif row["usd_per_hour"] < alone["usd_per_hour"] * (1 - 1e-9):
         known = ""
@@ -180,8 +183,8 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
 
 
 def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences about the cost of a fleet with one type of server, if there are several types
-    and the cost is higher."""
+    """Yield a sentence about the fleet with one type of server, if there are several types and this
+    fleet costs more."""
     if (top["strategy"] == ONE_TYPE).any():
         one = _of(top, ONE_TYPE)
         if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):
@@ -204,12 +207,12 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
 
 
 def _without_demand(row: pd.Series) -> Iterator[str]:
-    """Return a sentence about models whose demand is 0 at a level; the fleet has no server for
+    """Yield a sentence about the models whose demand is 0 at a level. The fleet has no server for
     these models."""
     stated = (each.rpartition(" ") for each in row["demand"].split(", "))
     if idle := [model for model, _, rps in stated if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"
-        yield f"No server is planned for {_some(idle, ', ', 'more models')}{at}: its demand is 0."
+        yield f"No server is planned for {_some(idle, ', ', 'more models')}{at}: the demand is 0."
 
 
 def _if_more(changes: pd.DataFrame) -> Iterator[str]:
@@ -226,11 +229,11 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
         return
     lost = (
         "the loss through revocations is not known, since no experiment startup measured the"
-        " start time"
+        " start time of a server"
         if pd.isna(row["lost_to_revocations"])
-        else f"revocations lose {_small(row['lost_to_revocations'])} of this demand on average,"
-        " plus the boot time of new machines: with additional servers to compensate, expect"
-        f" {significant(row['usd_per_month_expected'])} USD per month"
+        else f"on average, revocations lose {_small(row['lost_to_revocations'])} of this demand,"
+        " not counting the boot time of new machines. With additional servers that compensate this"
+        f" loss, expect {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
     yield (
@@ -262,7 +265,8 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
-    """Yield a note that the demand is in requests of single images."""
+    """Yield a note on capacities that were measured with several images per request, since the
+    demand counts requests of single images."""
     batched = carried[carried["request_batch_size"] > 1][["scenario", "load_line"]]
     mixes = points.merge(batched.drop_duplicates())["mix"].drop_duplicates()
     if len(mixes):

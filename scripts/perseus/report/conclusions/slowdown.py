@@ -18,7 +18,8 @@ from perseus.report.numbers import listed
 
 @dataclass(frozen=True)
 class SlowedPair:
-    """Two tenants and their slowdowns beside each other, as rows of all repeats."""
+    """Two tenants, and their slowdowns beside each other. `ways` has the rows of all repeats for
+    each of the two tenants."""
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
@@ -49,7 +50,7 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """True if one tenant slows down the other tenant in every repeat, significantly and beyond
+        """True if one of the tenants is slowed down in every repeat, significantly and by more than
         the noise."""
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
@@ -64,10 +65,10 @@ class SlowedPair:
     def sentence(self) -> str:
         each = (
             f"{of} takes {over_repeats(rows, 'slowdown', 'slowdown_low', 'slowdown_high', times)}"
-            " times as long"
+            " times as long as alone"
             for of, rows in zip(self.names, self.ways, strict=True)
         )
-        return f"Of {self.description} beside each other, {listed(list(each))}."
+        return f"{self.description} beside each other: {listed(list(each))}."
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -81,8 +82,8 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     beside = rows[rows["tenant"] != rows["beside"]]
     pairs = list(_pairs(beside))
     known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
-    # A setting of a grid without a model is also infeasible; no tenant was then served, not even
-    # alone.
+    # A setting of a grid without a model is also infeasible. In this case no tenant was served,
+    # not even alone.
     is_served = (rows["verdict"] != Outcome.INFEASIBLE).any()
     too_much = list(_too_much(rows, pairs)) if is_served else []
     more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))
@@ -120,47 +121,51 @@ def _named(pairs: Sequence[SlowedPair]) -> str:
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """Return the kind and the headline of the conclusion, given the pairs sorted by slowdown."""
+    """Return the headline of the conclusion; `known` has the pairs sorted by slowdown."""
     best, worst = known[0], known[-1]
     if best is worst:
         if best.is_slowed:
             most = times(best.slowdown)
             return f"On {on} {best.description} slow each other down by up to {most} times"
         return (
-            f"On {on} neither of {best.description} surely slows down the other: beside each other"
-            f" requests take up to {times(best.slowdown)} times as long"
+            f"On {on} the data do not show that {best.description} slow each other down: requests"
+            f" take up to {times(best.slowdown)} times as long as alone"
         )
     as_good, as_bad = _as_good(known), _as_bad(known)
     if len(as_good) == len(known):
         return (
-            f"On {on} no pair surely has less slowdown than another: beside each other requests"
-            f" take {times(best.slowdown)} to {times(worst.slowdown)} times as long"
+            f"On {on} the data do not show which pair is slowed down least: requests"
+            f" take {times(best.slowdown)} to {times(worst.slowdown)} times as long as alone"
         )
     if len(as_good) == len(as_bad) == 1:
         return f"On {on} {best.description} slow each other down least, {worst.description} most"
     better = min(known, key=lambda pair: pair.ends[1])
     worse = max(known, key=lambda pair: pair.ends[0])
-    return f"On {on} {better.description} surely slow each other down less than {worse.description}"
+    return (
+        f"On {on} {better.description} slow each other down significantly less than"
+        f" {worse.description}"
+    )
 
 
 def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
-    """Yield sentences about the best pair, the worst pair, and all pairs that may be the best."""
+    """Yield sentences about the pairs with the least and the most slowdown, and about all pairs
+    that may have the least slowdown."""
     yield from dict.fromkeys(pair.sentence() for pair in (*known[:1], *known[-1:]))
     as_good = _as_good(known)
     if len(as_good) < len(known):
         yield (
-            f"Of {len(known)} pairs {len(as_good)} may be the best, by their intervals:"
-            f" {_named(as_good)}."
+            f"Of {len(known)} pairs, {len(as_good)} may have the least slowdown, by their"
+            f" intervals: {_named(as_good)}."
         )
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may be the best: no other pair has a significantly lower slowdown."""
+    """Return the pairs that may have the least slowdown: no other pair has significantly less."""
     return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
 
 
 def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may be the worst: no other pair has a significantly higher slowdown."""
+    """Return the pairs that may have the most slowdown: no other pair has significantly more."""
     return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 
@@ -176,10 +181,10 @@ def _of_sla(beside: pd.DataFrame) -> Iterator[str]:
     over = counted[counted["over_sla"] > 0]
     too_much = (beside["verdict"] == Outcome.INFEASIBLE).any()
     if len(counted) and over.empty and not too_much:
-        yield "No tenant fails its SLA beside another in a valid window."
+        yield "No tenant fails its SLA beside another tenant in a valid window."
     for (tenant, other), rows in over.groupby(["tenant", "beside"], sort=False):
         of = f"{rows['over_sla'].sum()} of {rows['comparisons'].sum()} windows"
-        yield f"Beside {other} {tenant} fails its SLA in {of}."
+        yield f"Beside {other}, {tenant} fails its SLA in {of}."
 
 
 def _missing(pairs: Sequence[SlowedPair]) -> Iterator[str]:
@@ -187,4 +192,4 @@ def _missing(pairs: Sequence[SlowedPair]) -> Iterator[str]:
         for (of, other), rows in zip((pair.names, pair.names[::-1]), pair.ways, strict=True):
             if rows["slowdown"].isna().all():
                 why = " ".join(reasons(rows))
-                yield f"There is no slowdown of {of} beside {other}: {why}"
+                yield f"The slowdown of {of} beside {other} is not known: {why}"

@@ -54,13 +54,14 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
         return Conclusion("no", headline, (*slopes, *more), behind)
     if len(found[INFINITE]):
         headline = (
-            f"On {on} the data do not show whether this grows; it was infinite at times within"
-            f" {_hours(found[INFINITE])}: {_named(found[INFINITE])}"
+            f"On {on} the data do not show whether the following values grow, since they were"
+            f" infinite at times within {_hours(found[INFINITE])}: {_named(found[INFINITE])}"
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
     if len(short := found[SHORT]):
         headline = (
-            f"{_hours(short)} are too short to tell on {on} whether this grows: {_named(short)}"
+            f"{_hours(short)} on {on} are too short to tell whether the following values grow:"
+            f" {_named(short)}"
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
     least = f"{significant(seen['hours'].min())} h"  # equal for all quantities
@@ -74,7 +75,7 @@ def _hours(rows: pd.DataFrame) -> str:
 
 def _unseen(rows: pd.DataFrame) -> Iterator[str]:
     if len(rows):
-        yield f"The report cannot say this of: {_named(rows)}."
+        yield f"No window measured the following values: {_named(rows)}."
 
 
 def _named(rows: pd.DataFrame) -> str:
@@ -89,21 +90,21 @@ def _name(row: pd.Series) -> str:
 def _slope(row: pd.Series) -> str:
     ends = interval(row["low_per_hour"], row["high_per_hour"], significant)
     return (
-        f"{_name(row)}: from {significant(row['level'])} {row['unit']} by"
+        f"{_name(row)}: starts at {significant(row['level'])} {row['unit']}, changes by"
         f" {significant(row['per_hour'])} {row['unit']} per hour{ends}."
     )
 
 
 def _missed(row: pd.Series) -> str:
     return (
-        f"{significant(100 * row['exceedance'])} % of {row['tenant']}'s requests took longer than"
-        f" its SLA, which lets {significant(100 * row['allowed'])} % be late."
+        f"{significant(100 * row['exceedance'])} % of {row['tenant']}'s requests were late;"
+        f" its SLA allows {significant(100 * row['allowed'])} %."
     )
 
 
 def _failed_requests(row: pd.Series) -> str:
-    """Return a text with the number of failed requests of a tenant, and the time from which too
-    many fail."""
+    """Return a sentence with the number of failed requests of a tenant, and the time from which too
+    many requests fail."""
     share, start = row["failed_requests"] / row["requests"], row["failing_from_hours"]
     since = f", over {MAX_FAILED_PERCENT:g} % from {significant(start)} h on"
     return (

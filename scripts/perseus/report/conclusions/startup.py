@@ -21,7 +21,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind, started = (to_table("startup"),), rows[rows["ready_s"].notna()]
     if started.empty:
-        headline = f"How long a fresh {on} server of {who(rows)} takes is not known"
+        headline = f"The start time of a fresh {on} server of {who(rows)} is not known"
         return Conclusion("unknown", headline, reasons(rows), behind)
     ready = " or ".join(
         _ready(str(cache), of) for cache, of in started.groupby("page_cache", sort=False)
@@ -55,6 +55,6 @@ def _first(rows: pd.DataFrame, name: str) -> str:
     if pd.isna(first) or pd.isna(steady):
         return ""
     return (
-        f"The first request to {name} takes {significant(first)} ms, later ones"
+        f"The first request to {name} takes {significant(first)} ms, later requests"
         f" {significant(steady)} ms (medians)."
     )

@@ -26,9 +26,9 @@ NAMED: Final = 3
 class Question:
     """Rules for merging the conclusions on one question.
 
-    `subject` is the name of the conclusions, and `labels` has the name of each kind in the order of
-    the counts. A merged conclusion also has the sentence `caveat`. Conclusions are merged if there
-    are more than `most`.
+    `subject` says what the headline of the merged conclusion counts. `labels` has a text for each
+    kind of conclusion, in the order of the counts. The sentence `caveat` becomes part of the merged
+    conclusion. Conclusions are merged if there are more than `most`.
     """
 
     subject: str
@@ -54,7 +54,7 @@ BY_CHANCE: Final = (
 TROUBLE: Final = {
     "no": "with trouble",
     "unknown": "not known",
-    "unclear": "with figures",
+    "unclear": "with values",
     "yes": "without trouble",
 }
 """Labels for experiments that have no other labels."""
@@ -70,21 +70,24 @@ MANY: Final[Mapping[str, Question]] = {
     ),
     "server_of_model": Question(
         "models with a choice of servers",
-        {"yes": "have one cheapest server for every demand", "unclear": "have not"},
+        {
+            "yes": "have one cheapest server for every demand",
+            "unclear": "have no single cheapest server",
+        },
     ),
     "recommended": Question(
         "models and mixes with several settings",
         {
-            "yes": "with a clear one to recommend",
-            "perhaps": "with only one",
+            "yes": "with a clear setting to recommend",
+            "perhaps": "with only one setting to recommend",
             "unclear": "too close to tell",
-            "no": "with none",
+            "no": "with no setting to recommend",
         },
     ),
     "runtimes": Question(
         "models with several runtimes or precisions",
         {
-            "yes": "with one that is faster at equal precision",
+            "yes": "with a fastest runtime at equal precision",
             "unclear": "too close to tell",
             "unknown": "with nothing to compare at equal precision",
         },
@@ -92,7 +95,7 @@ MANY: Final[Mapping[str, Question]] = {
     "sharing": Question("scenarios of different models on full servers", SHARING, caveat=BY_CHANCE),
     "predicted": Question(
         "groups of pairs that were not measured",
-        {"perhaps": "need no measuring", "unclear": "predicted with a larger error"},
+        {"perhaps": "need no measurement", "unclear": "predicted with a larger error"},
     ),
     **{
         kind: Question(f"conclusions on {module_of(kind).TITLE.lower()}", TROUBLE)
@@ -127,7 +130,8 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
     parts = sorted(conclusions, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.labels[kind]}" for kind, n in count.items())
-    is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"  # failed conclusions stay visible
+    # A "no" stays visible if it is the first label.
+    is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"
     is_by_chance = question.caveat and set(count) - {"no", "unknown"}
     yield Conclusion(
         parts[0].kind if is_one else "unclear",
@@ -135,7 +139,7 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
         (
             *(f"{each.headline}." for each in parts[:NAMED]),
             *([question.caveat] if is_by_chance else []),
-            *(f"Of each: {sentence}" for sentence in _common(parts)),
+            *(f"For each: {sentence}" for sentence in _common(parts)),
         ),
         _behind(parts),
         parts=tuple(parts),

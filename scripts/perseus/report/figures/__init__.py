@@ -28,7 +28,7 @@ class FigureFacts:
 
     Only studies with this `kind` have the figure: a kind of experiment, or another entry of
     `Study.kinds` such as "demand". With `reads_raw`, the figure reads the raw results of the cells
-    beside the tables.
+    in addition to the tables.
     """
 
     reads_raw: bool = False
@@ -71,7 +71,7 @@ def module_of(figure: str) -> Any:
 
 
 def data_of(figure: str, results: FigureData) -> pd.DataFrame:
-    """Return the data of a figure, which are written beside it."""
+    """Return the data of a figure, which Perseus writes into the CSV file of the figure."""
     module = module_of(figure)
     return module.data(results) if hasattr(module, "data") else results.tables[figure]
 

@@ -15,9 +15,9 @@ from perseus.report.style import DARK, GREY, empty_figure, is_known, legend, pan
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The same closed loop on servers that were restarted: each mark is one server, with the 95 %"
-    " interval over its windows. Two cells that differ by less than the height of the band may be"
-    " equal: the noise of the host can cause this difference."
+    "Throughput of the same closed loop on restarted servers: each mark is one server, with the"
+    " 95 % interval over its windows. If two cells differ by less than the height of the band, the"
+    " noise of the host can cause this difference."
 )
 
 MAX_PANELS, COLUMNS = 8, 2
@@ -49,8 +49,8 @@ def _servers(panel: Axes, rows: pd.DataFrame) -> None:
     ends = np.array([rates - rows["low_rps"], rows["high_rps"] - rates])
     panel.errorbar(rows["restart"], rates, yerr=ends, color=DARK, marker="o", linestyle="none")
     panel.set_xticks(rows["restart"])
-    panel.set_xlabel("server, in the order of their starts")
-    panel.set_ylabel("answers (requests/s)")
+    panel.set_xlabel("servers, in the order of their starts")
+    panel.set_ylabel("throughput (requests/s)")
     mean, floor = rows["capacity_rps"].iloc[0], rows["noise_floor"].iloc[0]
     if not is_known(floor):
         panel.set_xlabel(f"not all servers could be measured: {rows['verdict'].iloc[0]}")

@@ -29,10 +29,9 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "The peak of one model beside other models at constant rates. The left panel is in requests/s."
-    " The right panel shows the peak as a share of the dedicated peak, over the sum of the other"
-    " rates as shares of their dedicated peaks. Above the dashed line, one shared server carries"
-    " more than dedicated servers of the same cost. Hollow points are from the 2020 study (LeMay,"
-    " Li and Guo), for the models of this study."
+    " In the right panel, each rate is divided by the dedicated peak of its model. Above the dashed"
+    " line, one shared server carries more than dedicated servers of the same cost. Hollow points"
+    " are from the 2020 study (LeMay, Li and Guo), for the models of this study."
 )
 
 MAX_ROWS = 6
@@ -45,7 +44,7 @@ DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Draw a row of two panels for each scenario and searched tenant."""
     if frame.empty:
-        return empty_figure(style, "no tenant was searched beside others that stay")
+        return empty_figure(style, "no search had other tenants at constant rates")
     searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]
     shown = searches[:MAX_ROWS]
     figure, axes = panels(style, 2 * len(shown), 2, 62)
@@ -90,8 +89,8 @@ def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
 
 
 def _normalised(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
-    """Draw a panel in shares of dedicated peaks, in which dedicated servers lie on a straight
-    line."""
+    """Draw a panel in which each rate is divided by the dedicated peak of its model. Dedicated
+    servers of the same cost are on a straight line."""
     panel.plot([0, 1], [1, 0], color=GREY, linestyle="--", zorder=1)
     panel.plot(0.0, 1.0, **DEDICATED)
     for gpus, points in _published(rows):

@@ -1,5 +1,4 @@
-"""Figure: top-1 accuracy of torchvision over the cost of a million images, with the Pareto
-front."""
+"""Figure: top-1 accuracy of networks over the cost of a million images, with the Pareto front."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each mark is a network with one runtime: left is cheaper, up is more accurate. The line is"
-    " the front (Pareto): no other network is both cheaper and more accurate. Networks on the"
-    " front are named. Accuracies are those that torchvision publishes, in fp32."
+    " the Pareto front: no other network is both cheaper and more accurate. Labels name networks"
+    " on the front. Torchvision publishes the accuracies, for fp32."
 )
 ALSO = ("catalogue_predictions",)
 
@@ -27,10 +26,11 @@ MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 BESIDE: Final = 2.0
-"""Margin of the cost axis, as a factor on the costs."""
+"""The cost axis goes from the least cost divided by this factor to the highest cost times this
+factor."""
 
 WIDE: Final = 30.0
-"""If the largest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
+"""If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
 only."""
 
 COST: Final = "usd_per_million_inferences"

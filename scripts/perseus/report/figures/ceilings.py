@@ -1,4 +1,4 @@
-"""Figure: ceilings of the client beside dedicated peaks."""
+"""Figure: client ceilings and dedicated peaks, in requests/s."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "If a peak is far left of the ceiling of the client, the server was the limit, not the client."
-    " The ceiling is the largest rate of one tenant to a model that does no work. An unreliable"
-    " ceiling is left out."
+    "The client ceiling is the highest rate at which the client sends requests on schedule, to a"
+    " model that does no work. If a peak is far left of the ceiling, the server was the limit, not"
+    " the client. Unreliable ceilings are left out."
 )
 ALSO = ("peaks",)
 

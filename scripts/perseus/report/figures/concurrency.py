@@ -23,14 +23,14 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "Closed loops. Left: where a curve turns up, additional requests in flight only wait; a star"
     " is the knee. Right: the throughput of all tenants over their requests in flight, with the"
-    " fitted law and its two asymptotes, which meet at the knee. At a white mark, the client or"
-    " the host may have been the limit and not the server; the fit leaves it out."
+    " fitted scalability law and its two asymptotes, which meet at the knee. At white marks, the"
+    " client or the host may have been the limit, not the server; the fit ignores white marks."
 )
 ALSO = ("knees",)
 
 MAX_SCENARIOS = 4
 MAX_KNEES = 3
-"""Largest number of knees that the text of a title names."""
+"""Largest number of knees that the text in a panel lists."""
 KNEE = "#D55E00"
 
 
@@ -57,10 +57,10 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             fontsize="small",
         )
         latency.set_title(scenario, loc="left")
-        latency.set_xlabel("answers (requests/s)")
+        latency.set_xlabel("throughput (requests/s)")
         latency.set_ylabel("p95 latency (ms)")
         throughput.set_xlabel("requests in flight, all tenants")
-        throughput.set_ylabel("answers, all (requests/s)")
+        throughput.set_ylabel("throughput (requests/s)")
         for panel in (latency, throughput):
             panel.set_xlim(left=0)
             panel.set_ylim(bottom=0)
@@ -112,7 +112,7 @@ def _curve(
 
 
 def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -> None:
-    """Draw the knee on the curve of a tenant, between the neighbouring concurrencies."""
+    """Draw the knee on the curve of a tenant, interpolated between the measured concurrencies."""
     bracketed = fits[fits["bracketed"]]
     if bracketed.empty:
         return
@@ -124,8 +124,8 @@ def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -
 
 
 def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> str | None:
-    """Draw the concurrencies of one cell and the fitted law; the title names the knee and the
-    law."""
+    """Draw the throughput at each concurrency of one cell, and the fitted law. Return the knee and
+    the name of the law as text; None without a knee."""
     tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
     in_flight = tenants * np.array(list(levels.groups))
     totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()

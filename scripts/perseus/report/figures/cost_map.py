@@ -26,7 +26,8 @@ CAPTION = (
 )
 MAX_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3
-"""Demands for each model: from almost 0 to the capacity of several dedicated servers."""
+"""The map has STEPS demands for each model, from almost 0 to the capacity of FULL dedicated
+servers."""
 
 SHADES = colormaps["Blues"]
 PAIR = ["server", "first", "second", "usd_per_month"]
@@ -36,8 +37,9 @@ PAIR = ["server", "first", "second", "usd_per_month"]
 class ModelPair:
     """Two models that share a type of server.
 
-    `lines` has the rates of both models on one shared server, and `alone_rps` has the dedicated
-    rates, all in requests/s.
+    `lines` has the rates of both models on one server, for each operating point of one or both
+    models. `alone_rps` has the highest rate of each model on a dedicated server. Rates are lower
+    limits in requests/s.
     """
 
     server: str
@@ -98,9 +100,7 @@ def _of_pair(pair: ModelPair) -> pd.DataFrame:
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Draw one panel for each pair of models on each type of server."""
     if frame.empty:
-        return empty_figure(
-            style, "no two models that share have lower limits of what servers carry"
-        )
+        return empty_figure(style, "no two models that share a server have lower limits")
     shown = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
     figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 72)
     for panel, rows in zip(axes, shown, strict=True):
@@ -112,7 +112,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
-    """Draw the map of one pair of models; a number is the number of servers with sharing
+    """Draw the map of one pair of models. The numbers are numbers of servers if sharing is
     allowed."""
     x, y = (np.unique(rows[name]) for name in ("first_rps", "second_rps"))
     shared, dedicated = (rows[n].to_numpy().reshape(STEPS, STEPS) for n in ("shared", "dedicated"))

@@ -26,12 +26,12 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Bars: mean latency at the certified rate, by part. Ticks: median latency of the same"
-    " request without load. The load adds the difference. Rows have different rates."
+    " request without load. The load adds the difference. The rate differs from row to row."
 )
 PARTS = {
     "compute_ms": "in the model",
     "queue_ms": "in the server's queue",
-    "client_ms": "on the way, and in the client",
+    "client_ms": "in the network and the client",
 }
 ALONE = "unloaded_p50_ms"
 TICK: Final[dict[str, Any]] = {"marker": "|", "color": DARK, "markersize": 9, "linestyle": "none"}

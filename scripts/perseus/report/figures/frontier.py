@@ -51,25 +51,28 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each point is a pair of rates on one server. Beyond the dashed line, a shared server"
-    " carries more than dedicated servers of the same cost. Points are at the speed that the"
-    " host had when each model was measured alone; the table of peaks has the rates as measured."
-    " An arrow means that the interval goes on. First failing is the lowest single window that"
-    " failed; the interval weighs all windows and may lie above it. With three or more models,"
-    " each row is a mix, the best at the top; a larger marker means a larger share of the load."
+    " carries more than dedicated servers of the same cost. Points are corrected to the speed"
+    " that the host had when each model was measured alone; the table of peaks has the uncorrected"
+    " rates. An arrow means that the interval extends further. First failing is the lowest rate of"
+    " a window that failed; the interval uses all windows and may lie above this rate. With three"
+    " or more models, each row is a mix, the best at the top; a larger marker means a larger share"
+    " of the load."
 )
 ALSO = ("tenants", "costs")
 
 BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
-"""An interval without an upper bound ends beyond the axes by this factor."""
+"""An interval without an upper bound is drawn up to this multiple of the estimate, beyond the
+axes."""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
-"""Largest height of a panel for two tenants, and its height as a share of its width."""
+"""Largest height in mm of a panel for two tenants, and height of this panel as a share of its
+width."""
 
 LEGEND_MM = 12.0
 EDGE = 1.05
-"""Factor by which the axes of a panel for two tenants exceed the drawn values, and factor by which
-intervals may exceed the markers."""
+"""The axes of a panel for two tenants end at EDGE times the largest value. For this value,
+intervals count only up to LONGEST_INTERVAL times the largest marker."""
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # distance to the panel below
 MAX_LISTED = 6  # largest number of load lines without an estimate that a text names
@@ -90,7 +93,8 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw rates of all tenants together, against dedicated servers of the same cost."""
+    """Draw one panel for each scenario: the rates of all tenants on a shared server, and on
+    dedicated servers of the same cost."""
     shared = peaks[peaks["kind"] != "dedicated"]
     if shared.empty:
         return empty_figure(style, "no shared scenario in this study")
@@ -214,10 +218,8 @@ def _plane(
     axes.set_ylim(0, limit[1])
     for ends in intervals:
         _interval(axes, ends, limit)
-    for (
-        name,
-        points,
-    ) in named:  # at the end of a line, or before it if the line leaves the axes
+    # A name is at the end of its interval, or nearer to the origin if the end is outside the axes.
+    for name, points in named:
         inside = points[(points <= limit).all(axis=1)]
         if len(inside):
             is_left = inside[0][0] < limit[0] / 2  # the label goes to the side with more room

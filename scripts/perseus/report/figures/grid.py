@@ -29,15 +29,15 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a setting, larger for more throughput, with the 95 % interval of its cost; left"
-    " and low is better. The line joins the front: no other setting is better in cost, latency and"
-    " throughput at once. White marks are excluded from the recommendation. An arrow means that"
-    " the interval goes on. The lines below the panels explain the numbers."
+    "Each mark is a setting, with the 95 % interval of its cost; left and low is better. A larger"
+    " mark means more throughput. The line joins the Pareto front: no other setting is better in"
+    " cost, latency and throughput at once. White marks are excluded from the recommendation. An"
+    " arrow means that the interval extends further. The lines below a panel explain its numbers."
 )
 
 MAX_PANELS, COLUMNS = 8, 2
 MAX_LABELS = 8
-MAX_BROKEN = 2  # number of parts on a line that describes a setting, if panels are side by side
+MAX_BROKEN = 2  # lines that describe a setting, if panels are side by side
 HEIGHT_MM, LINE_MM = 60, 4
 """Height in mm of a panel, and of each line below the panel that describes a setting."""
 AREA = 90.0  # area of the mark with the highest throughput, in square points
@@ -79,7 +79,8 @@ def _width(style: FigureTask, columns: int) -> int:
 
 
 def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
-    """Return the number of panels in a row: one if many lines below the panels would be wrapped."""
+    """Return the number of panels in a row: one if the description of a setting would be wrapped
+    into more than MAX_BROKEN lines."""
     columns = min(COLUMNS, count)
     longest = max(map(len, lines), default=0)
     return columns if longest <= MAX_BROKEN * _width(style, columns) else 1

@@ -25,7 +25,7 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each mark is one window. The latency should cross the line of the SLA near the estimated"
-    " limit, and stay below it up to the certified rate."
+    " limit, and stay below this line up to the certified rate."
 )
 ALSO = ("peaks",)
 
@@ -34,7 +34,7 @@ LOOKS: Final[dict[str, tuple[FillStyle, str]]] = {
     "undecided": ("left", "undecided"),
     "fail": ("none", "failed"),
 }
-"""Fill of a mark by its verdict, which is also visible in greyscale."""
+"""Fill of a mark and label of the legend, by verdict. The fill is also visible in greyscale."""
 
 COLUMNS_SHOWN = (
     "cell",

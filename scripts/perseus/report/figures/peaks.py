@@ -32,7 +32,7 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "Each bar is the highest load that one server carries within the SLAs. A bar that ends right"
     " of its tick carries more than dedicated servers of the same cost. An arrow means that the"
-    " interval goes on."
+    " interval extends further."
 )
 ALSO = ("tenants", "costs")
 

@@ -16,10 +16,10 @@ from perseus.report.style import GREY, empty_figure, legend, panels
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each point is a measured mix, predicted from the models alone and from the other mixes. A"
-    " point on the line is predicted exactly; a point within the band is off by at most 10 %. Each"
-    " title names a prediction model and its median error. An arrow means that the interval goes"
-    " on."
+    "Each point is a measured mix, predicted from measurements of each model alone and of the other"
+    " mixes. A point on the line is predicted exactly; a point within the band has an error of at"
+    " most 10 %. Each title names a prediction model and its median error. An arrow means that the"
+    " interval extends further."
 )
 
 FEWEST: Final = 3
@@ -59,7 +59,7 @@ def draw(mixes: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     figure.supylabel("predicted", fontsize=style.font_pt)
     handles = [
         Line2D([], [], **LOOK, label="a mix, 95 % interval of its measurement"),
-        Line2D([], [], color=GREY, linestyle="--", label="right; band: off by at most 10 %"),
+        Line2D([], [], color=GREY, linestyle="--", label="exact; band: error of at most 10 %"),
     ]
     legend(figure, handles, 2)
     return figure
@@ -80,12 +80,12 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
             axes.plot(at, told.loc[beyond, step], **{**LOOK, "marker": marker}, clip_on=False)
     axes.plot(told["measured_ratio"], told[step], **LOOK)
     off = (told[step] / told["measured_ratio"] - 1).abs().median()
-    axes.set_title(f"{STEPS[step]}, off by {off:.0%}\n{STEPS[step].description}", loc="left")
+    axes.set_title(f"{STEPS[step]}, median error {off:.0%}\n{STEPS[step].description}", loc="left")
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Return the range of both axes, which includes all points, and intervals up to half of the
-    axis."""
+    """Return the range of both axes. The range includes all points; intervals extend it by at most
+    half of the range of the points on each side."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())

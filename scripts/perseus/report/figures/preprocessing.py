@@ -26,7 +26,7 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Images are converted into tensors in the client, before the load, or in the server. For each"
+    "The client (before the load) or the server converts images into tensors. For each"
     " tenant: its peak with the 95 % interval, and the p95 and CPU time of a request at the"
     " certified rates."
 )
@@ -66,7 +66,8 @@ def data(results: FigureData) -> pd.DataFrame:
     rows = results.tenants[results.tenants["preprocessing"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
-    # The client measures its time even if the server converts the images; the time is then no cost.
+    # The client measures its own conversion of images even if the server converts them in the
+    # windows; the time of the client is then no cost.
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
     texts = rows.select_dtypes(exclude="number").columns

@@ -28,8 +28,8 @@ CAPTION = (
     "The same arrivals beside the other tenants (in the colour of the tenant) and alone. The upper"
     " panel shows the rate of the arrivals. The lower panel shows the share of requests with a"
     " response within the latency of the SLA, by intended send time. A thick bar is the worst"
-    " minute, and the number on the right is the share in this minute; its lower row is for the"
-    " tenant alone."
+    " minute, and the numbers on the right are the shares in the worst minute: the upper number"
+    " beside the other tenants, the lower number alone."
 )
 ALSO = ("attainment",)
 

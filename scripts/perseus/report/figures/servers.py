@@ -28,8 +28,9 @@ from perseus.results.grids import on_front
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each row is a server, the cheapest first; left is better. A server is on the front (Pareto)"
-    " if no other server is better in cost, latency and, if measured for all, energy at once."
+    "Each row is a server, the cheapest first; left is better. A server is on the Pareto"
+    " front if no other server is better in cost, latency and energy at once. Energy counts only if"
+    " it was measured on all servers."
 )
 
 MAX_PANELS, MAX_SERVERS = 8, 20

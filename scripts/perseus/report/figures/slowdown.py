@@ -20,9 +20,9 @@ from perseus.report.style import DARK, empty_figure, is_known, legend, panels, r
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Mean latency of the model of a row beside the model of a column, divided by its mean latency"
-    " alone at the same rate, with the 95 % interval. On the diagonal, the model is alone both"
-    " times (A/A), which shows the noise."
+    "Mean latency of the model of a row beside the model of a column, divided by the mean latency"
+    " of the model of the row alone at the same rate, with the 95 % interval. On the diagonal, the"
+    " model is alone both times (A/A), which shows the noise."
 )
 
 MAX_PANELS = 4

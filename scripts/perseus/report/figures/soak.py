@@ -30,8 +30,8 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "The same load on one server for hours. Each mark is the latency in a window, or the memory or"
     " the open files of the server after a window. Lines are the fitted drift, with its 95 %"
-    " interval in brackets. A latency is infinite, at the upper edge, if more requests got no"
-    " response than its percentile leaves out."
+    " interval in brackets. A latency is infinite (at the upper edge) if too many requests got"
+    " no response: p95 if more than 5 % got none."
 )
 
 MAX_CELLS = 4
@@ -124,8 +124,8 @@ def _drift(
 
 
 def _annotation(row: pd.Series) -> str:
-    """Return the text of the drift, wrapped to the width of a panel, or the reason why there is no
-    drift."""
+    """Return a title with the fitted drift on several lines, or with the reason why there is no
+    fit."""
     if not is_known(row["per_hour"]):
         return f"\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
     ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)

@@ -17,9 +17,9 @@ from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Throughput of the busy server for each model alone, relative to the mean on that server. A"
-    " line joins the measurements of one cell. If all models change together, the speed of the"
-    " host changed."
+    "Throughput of each model alone in saturation probes, relative to its mean over all probes on"
+    " the same server. A line joins the probes of one cell. If the throughput of all models changes"
+    " at the same time, the speed of the host changed."
 )
 
 MAX_SERVERS = 6

@@ -16,8 +16,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each curve shows, for every time, the share of starts that took at most this time. A steep"
-    " curve means that all starts take about the same time. A user waits for the extra time of the"
-    " first inference."
+    " curve means that all starts take about the same time. The first user of a fresh server also"
+    " waits for the extra time of the first inference."
 )
 
 MAX_SCENARIOS = 4

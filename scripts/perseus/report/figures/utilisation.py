@@ -18,9 +18,9 @@ from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Utilisation of the machine in each run. The server should be busy, but not the client: a busy"
-    " client would limit the result. The shade shows the phase of a window. Queue: requests in the"
-    " server, of all tenants."
+    "Utilisation of the machine in each cell. The server should be busy, but not the client: a busy"
+    " client would limit the result. The shade shows the phase of a window. Queue: requests"
+    " of all tenants that wait in the server."
 )
 
 MAX_CELLS = 8
@@ -67,7 +67,7 @@ def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
                 panel.plot(part["time_s"], part["value"], linewidth=1, **look)
     for panel, title in zip(axes, titles, strict=False):
         panel.set_title(f"{title}\n{panel.get_title(loc='left')}", loc="left")
-        panel.set_ylim(bottom=0)  # the other quantities share their scale
+        panel.set_ylim(bottom=0)  # the rows of a column share the scale
     for panel in axes[-len(titles) :]:
         panel.set_xlabel("time (s)")
     handles = [

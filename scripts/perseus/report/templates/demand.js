@@ -1,5 +1,5 @@
 "use strict";
-// The form of a demand: its settings, the fleets for them (fleet.js), and what the page says of these.
+// The form for a demand: reads the settings, plans the fleets (fleet.js), and shows the result.
 
 const form = document.getElementById("demand-form");
 
@@ -9,8 +9,8 @@ function significant(value) {
   return value.toFixed(Math.max(2 - magnitude, 0));
 }
 
-const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // of servers
-const MAX_MIXES = 6; // in the table of servers with the same mix
+const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // colours of servers
+const MAX_MIXES = 6; // rows of the table "If all servers had the same mix"
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
 const servers = (count) => `${count} server${count === 1 ? "" : "s"}`;
 const sure = (chance) => (chance > 0.99 ? "over 99\u00a0% sure" : `${(100 * chance).toFixed(0)}\u00a0% sure`);
@@ -65,7 +65,7 @@ function savingCard(shared, dedicated, known) {
   return [card("Saving of sharing", "none", note)];
 }
 
-// Rows of what the servers of a plan get, in requests/s and as a share of what they carry.
+// The load of the servers of a plan, with one row for each offer: requests/s, and shares of the lower limits.
 function loads(fleet, settings) {
   return fleet.offers.flatMap((offer, i) => {
     if (!fleet.counts[i]) return [];
@@ -76,7 +76,7 @@ function loads(fleet, settings) {
   });
 }
 
-// The rate of one model on one server, with a bar of how much of the limit that is.
+// The rate of one model on one server, with a bar for its share of the lower limit.
 function rate(row, m) {
   const bar = element("meter");
   bar.value = row.used[m];
@@ -95,7 +95,7 @@ function fleetTable(title, fleet, settings) {
   return tableOf(title, columns, rows);
 }
 
-// What the demand would take if all servers had the same mix: why a plan has these mixes and not others.
+// The servers for the demand if all servers had the same mix. The rows show why a plan uses its mixes.
 function sameMixes(points, settings) {
   const models = asked(settings);
   const rows = offersOf(points, settings, true)
@@ -114,7 +114,7 @@ function sameMixes(points, settings) {
 function whyThisMix([best, second]) {
   if (!best) return [];
   const takes = ({ count, used }) => `${servers(count)} at ${percent(used)} utilisation`;
-  const text = `With one mix for all servers, ${best.offer.mix} fits this demand best: ${takes(best)}. ${second.offer.mix} takes ${takes(second)}: ${second.scarce} is scarce.`;
+  const text = `With one mix for all servers, ${best.offer.mix} fits this demand best: ${takes(best)}. ${second.offer.mix} takes ${takes(second)}: the capacity for ${second.scarce} is scarce.`;
   return [element("p", text)];
 }
 
@@ -146,7 +146,7 @@ function tableOf(title, columns, rows) {
   return around;
 }
 
-// The rates of one server that no other point exceeds in both models, from one axis to the other.
+// The Pareto front of the rates of one server for two models, from one axis to the other.
 function outline(points, models) {
   const all = new Map(points.map(({ lower }) => models.map((model) => lower[model] || 0)).map((rates) => [String(rates), rates]));
   const rates = [...all.values()];
@@ -154,7 +154,7 @@ function outline(points, models) {
   return best.sort(([one], [other]) => one - other);
 }
 
-// Where the servers of a plan lie on the frontier of two models; null for other numbers of models.
+// The chart with the frontier of two models and the servers of a plan; null for other numbers of models.
 function frontierChart(fleet, settings) {
   const models = asked(settings);
   if (models.length !== 2 || !fleet.counts) return null;
@@ -228,7 +228,7 @@ function show(settings, shared, dedicated, enough, known, configured) {
 
 const yamlName = (name) => (/^[A-Za-z_][\w.-]*$/.test(name) ? name : JSON.stringify(name));
 
-// The settings with the prices of the configuration, or null if they have these prices.
+// The settings, but with the prices of the configuration; null if the reader changed no price.
 function atConfiguredPrices(settings) {
   const prices = { usd: {}, spot: {} };
   let isSame = true;
@@ -242,7 +242,7 @@ function atConfiguredPrices(settings) {
   return isSame ? null : { ...settings, ...prices };
 }
 
-// Comments with the price of each server that has another price than in the configuration.
+// YAML comments with the price of each server whose price the reader changed.
 function priceLines(settings) {
   const configured = atConfiguredPrices(settings);
   const rate = (usd) => `{usd_per_vcpu_hour: ${Number((usd / data.hours_per_month).toPrecision(6))}}`;
@@ -288,7 +288,7 @@ function follow(slider) {
   slider.value = field.value || 0;
 }
 
-// The solver, unpacked once.
+// Unpacks the solver. The page calls this function once.
 async function unpack() {
   const packed = atob(document.getElementById("highs-wasm").textContent.trim());
   const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
@@ -301,7 +301,7 @@ const draws = form && Math.min(...data.points.flatMap((point) => Object.keys(poi
 const ready = form && unpack();
 let latest = 0;
 
-// Shows the fleets for the settings, and then how sure the saving is, a few draws at a time.
+// Shows the fleets for the settings. Then computes the interval of the saving, a few draws at a time.
 async function update() {
   const mine = ++latest;
   const settings = readSettings();

@@ -1,16 +1,16 @@
 "use strict";
-// The cheapest whole servers for a demand, as perseus.results.fleets plans them: the same
-// integer programmes, solved by HiGHS (`solver`). An offer has a server, a mix, `shared`, `lower` and `draws`
-// by model, `usd` a month, and `isSpot` if it may be taken away.
+// The cheapest whole servers for a demand, by the same integer programmes as in perseus.results.fleets. HiGHS
+// (`solver`) solves the programmes. An offer is a server with a mix and a price: it has `server`, `mix`, `shared`,
+// `lower` and `draws` by model, `usd` per month, and `isSpot`, which is true for the spot price.
 
 const TOLERANCE = 1e-9;
-const GAP = 1e-4; // share of the cost within which a fleet counts as the cheapest
-const TIME_LIMIT_S = 3; // of one search; beyond that a fleet may not be the cheapest
-const ROOMIEST_S = 1;
-const CERTAINTY_MS = 10000; // for all draws together
-const MAX_RESAMPLED = 400; // offers x models
+const GAP = 1e-4; // a fleet counts as the cheapest if no fleet is cheaper by more than this share
+const TIME_LIMIT_S = 3; // for the cheapest fleet; after this time, a cheaper fleet may exist
+const ROOMIEST_S = 1; // for the roomiest of the cheapest fleets
+const CERTAINTY_MS = 10000; // for the saving in all draws
+const MAX_RESAMPLED = 400; // largest number of offers x models for which the saving gets an interval
 
-// Of the points, those that serve only models that are asked for, at the prices of the settings.
+// The offers: points that serve only models with a demand, at the prices of the settings.
 function offersOf(points, settings, mayShare) {
   return points
     .filter((point) => mayShare || !point.shared)
@@ -24,7 +24,7 @@ function offersOf(points, settings, mayShare) {
 
 const asked = (settings) => Object.keys(settings.rps).filter((model) => settings.rps[model] > 0);
 
-// A sum of terms of an LP file, of coefficients by variable.
+// The weighted sum of the variables x0, x1, ... as text of an LP file.
 function sum(coefficients) {
   return coefficients
     .map((value, i) => (value ? `${value} x${i}` : ""))
@@ -32,8 +32,9 @@ function sum(coefficients) {
     .join(" + ");
 }
 
-// Of each model that is asked for: what servers carry relative to its demand, and what must hold
-// beside that: how many host it, and what those that stay carry.
+// The rows of the programme for each model with a demand. `carried` is the rate that the servers carry, relative to
+// the demand. `others` has two more constraints: the number of servers with the model, and the rate that the
+// servers carry without spot servers.
 function rowsOf(offers, settings, rates) {
   const areSpot = offers.some(({ isSpot }) => isSpot);
   return asked(settings).map((model) => {
@@ -53,7 +54,7 @@ function costs(offers) {
   return offers.map((offer) => offer.usd / highest);
 }
 
-// The counts that solve an integer programme, or null; `isProven` says whether no others are better.
+// The counts of servers that solve an integer programme, or null. `isProven` says whether the counts are optimal.
 function solve(solver, goal, rows, offers, limitS) {
   const names = offers.map((_, i) => `x${i}`).join(" ");
   const lp = `${goal}\nSubject To\n${rows.join("\n")}\nGeneral\n${names}\nEnd`;
@@ -87,7 +88,7 @@ function cheapest(solver, offers, settings, rates) {
   return { ...found, usd: costOf(found.counts, offers) };
 }
 
-// Of the fleets that cost as much, the one whose scarcest model has most to spare.
+// The roomiest of the fleets with the same cost: the model with the least spare capacity has the most.
 function roomiest(solver, offers, settings, rates, found) {
   const prices = costs(offers);
   const most = prices.reduce((sum, price, i) => sum + price * found.counts[i], 0);
@@ -98,12 +99,12 @@ function roomiest(solver, offers, settings, rates, found) {
   return { ...found, counts: made.counts, usd: costOf(made.counts, offers) };
 }
 
-// What a fleet carries of a model, of these rates.
+// The requests/s of a model that a fleet carries, for these rates per server.
 const capacity = (counts, rates, model) =>
   counts.reduce((sum, count, i) => sum + count * (rates[i][model] || 0), 0);
 
-// What each server of an offer gets of a model: all servers with it the same share of what they carry,
-// but those at the spot price together no more than they may.
+// The load of a model on each server of an offer. All servers with the model get the same share of their capacity,
+// but all spot servers together get at most the allowed share of the demand.
 function load(fleet, settings, i, model) {
   const rates = fleet.offers.map((offer) => offer.lower);
   const carried = capacity(fleet.counts, rates, model);
@@ -115,16 +116,16 @@ function load(fleet, settings, i, model) {
   return (settings.rps[model] * share * rates[i][model]) / alike;
 }
 
-// { offers, counts, usd, isProven }, or { why } where there is no fleet.
+// The cheapest fleet: { offers, counts, usd, isProven }, or { why } without a fleet.
 function plan(solver, points, settings, mayShare) {
   const models = asked(settings);
   const offers = offersOf(points, settings, mayShare);
   if (!models.length) return { offers: [], counts: [], usd: 0, isProven: true };
   const missing = models.filter((model) => !offers.some((offer) => offer.lower[model] > 0));
-  if (missing.length) return { why: `No server on offer was measured to carry ${missing.join(", ")}.` };
+  if (missing.length) return { why: `No available server was measured to carry ${missing.join(", ")}.` };
   const rates = offers.map((offer) => offer.lower);
   const found = cheapest(solver, offers, settings, rates);
-  if (!found) return { why: "No fleet of the servers on offer was found." };
+  if (!found) return { why: "The solver found no fleet of the available servers." };
   return { offers, ...roomiest(solver, offers, settings, rates, found) };
 }
 
@@ -133,7 +134,7 @@ const ratesOfDraw = (offers, draw) =>
     Object.fromEntries(Object.keys(offer.lower).map((model) => [model, offer.draws[model][draw]])),
   );
 
-// In how many of the draws the servers of a plan carry the whole demand; null without draws.
+// The share of draws in which the servers of a plan carry the whole demand; null without draws.
 function chanceEnough(fleet, settings, draws) {
   if (!draws || !fleet.counts) return null;
   const models = asked(settings);
@@ -146,7 +147,7 @@ function chanceEnough(fleet, settings, draws) {
   return enough / draws;
 }
 
-// The saving of sharing in one draw; NaN where there is no fleet.
+// The saving of sharing in one draw; NaN without a fleet.
 function savingOfDraw(solver, shared, dedicated, settings, draw) {
   const [together, alone] = [shared, dedicated].map(
     ({ offers }) => cheapest(solver, offers, settings, ratesOfDraw(offers, draw))?.usd,
@@ -160,7 +161,7 @@ function quantile(sorted, share) {
   return sorted[low] + (rank - low) * (sorted[Math.ceil(rank)] - sorted[low]);
 }
 
-// How many of the draws save something, and the 95 % interval; null if a draw has no fleet.
+// The share of draws with a saving, and the 95 % interval of the saving; null if a draw has no fleet.
 function certainty(savings) {
   if (!savings.length || !savings.every(Number.isFinite)) return null;
   const sorted = [...savings].sort((one, other) => one - other);

@@ -1,8 +1,8 @@
 "use strict";
-// Draws pictures with uPlot: hover for values, drag to zoom, double click to zoom out, click a name to
-// hide its series. Those of the page are drawn when they come into view.
+// Draws charts with uPlot: hover for values, drag to zoom, double click to zoom out, click a name to hide
+// its series. A chart of the page is drawn when the reader scrolls to it.
 
-// All x in order; of each series its values there, and what its points are called.
+// The format of uPlot: all x in order, and for each series a value (or undefined) and a label at each x.
 function aligned(series) {
   const columns = [];
   const points = series.flatMap((each, s) => each.x.map((x, i) => ({ x, y: each.y[i], name: each.names[i], s })));
@@ -83,7 +83,7 @@ function options(chart, width, names) {
   };
 }
 
-// Draws into a figure that has a .plot and a link to its points.
+// Draws a chart into a figure, which has an element .plot and a link to the CSV file.
 function picture(figure, chart) {
   const plot = figure.querySelector(".plot");
   const { data, names } = aligned(chart.series);

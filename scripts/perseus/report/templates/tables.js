@@ -1,9 +1,10 @@
 "use strict";
-// Tables are sorted by their headings and filtered; a link opens the cell that it leads to.
+// The reader can sort and filter a table. A link opens the closed parts of the page around its target.
 
-const LONG = 8; // rows from which on a table has a filter
+const LONG = 8; // a table with more rows has a filter
 
-// The number that a value begins with, and that of an SLA's latency; a bound or a sign may stand before it.
+// The first number of a text, and the latency if the text is an SLA; null without a number. A bound such
+// as "<" or "at most" may stand before the number.
 function numbers(text) {
   const plain = text.replace(/\u2212/g, "-").replace(/\u221e/g, "Infinity");
   const found = plain.match(
@@ -12,7 +13,7 @@ function numbers(text) {
   return found && [Number(found[1]), Number(found[2] || 0)];
 }
 
-// Numbers by their value before text by the alphabet, in either direction; what is missing comes last.
+// Sorts numbers by value, and texts by the alphabet; missing values come last in both directions.
 function compare(one, other, sign) {
   const missing = [one, other].map((text) => text === "" || text === "\u2013");
   if (missing[0] || missing[1]) return missing[0] - missing[1];
