@@ -87,7 +87,7 @@ class PageEvidence:
         return self._window_link(cell, self.certified(cell))
 
     def failing_link(self, cell: str) -> str:
-        """Return the anchor of the first failing window above the certified rate; without this
+        """Return the anchor of the window that failed at the first failing rate; without this
         window, the anchor of the cell."""
         return self._window_link(cell, self.failing(cell))
 

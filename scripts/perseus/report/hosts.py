@@ -53,7 +53,7 @@ def days(records: Sequence[Record]) -> str:
 
 
 def differences(records: Sequence[Record]) -> list[str]:
-    """Return sentences about facts that differ between cells although they should be equal.
+    """Return the facts that differ between cells although they should be equal, with their values.
 
     The function compares the software of a remote server only between cells of the same server. A
     fact that is unknown in a cell, for example because no client ran, is no difference.

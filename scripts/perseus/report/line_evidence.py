@@ -27,7 +27,7 @@ class LineEvidence:
 
 
 def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]:
-    """Return one section for each load line and for each run of another experiment, in the order of
+    """Yield one section for each load line and for each run of another experiment, in the order of
     the cells."""
     found = {(row["scenario"], row["load_line"]): row for row in rows_of(peaks)}
     groups: dict[tuple[str, str], list[CellEvidence]] = {}

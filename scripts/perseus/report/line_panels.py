@@ -45,7 +45,7 @@ def by_line(
     shown = results.peaks[has]
     if shown.empty:
         return shown, empty_figure(style, "no load line has data to show"), []
-    is_full = len(shown) == MAX_PANELS  # no load line after the last panel was read
+    is_full = len(shown) == MAX_PANELS  # load lines after the last panel were not read
     looked_at = len(has) - has[::-1].index(True) if is_full else len(has)
     empty = [
         f"{title(results, row)} ({verdict(row)})"

@@ -53,8 +53,8 @@ FAR = 1.5
 
 
 def furthest(values: pd.DataFrame) -> float:
-    """Return the value at which intervals beside these values end in an arrow; infinite without
-    values."""
+    """Return the limit up to which intervals of these values are drawn; longer intervals end in an
+    arrow. The limit is infinite without values."""
     known = values.to_numpy(dtype=float)
     known = known[np.isfinite(known)]
     return FAR * float(known.max()) if known.size else np.inf
@@ -63,7 +63,7 @@ def furthest(values: pd.DataFrame) -> float:
 def interval(
     axes: Axes, y: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """Draw a value with its interval, with an arrow if the interval exceeds the axis; `ends` is
+    """Draw a value with its interval, with an arrow if the interval exceeds `limit`; `ends` is
     (value, low, high)."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(value, y, xerr=[[value - low], [reach]], capsize=2.5, **look)

@@ -34,7 +34,7 @@ class Entry:
     link: str = ""
 
     def to(self, link: str) -> Entry:
-        """Return the entry with a link, unless the link is empty."""
+        """Return the entry with a link; an entry without a value gets no link."""
         return self if self.text == significant(None) else Entry(self.text, self.interval, link)
 
 

@@ -175,7 +175,7 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
 
 
 def fit(figure: Figure) -> None:
-    """Wrap the titles and axis labels of panels to the width of the cell of the panel."""
+    """Wrap the titles and x labels of panels to the width of the grid cell of each panel."""
     figure.draw_without_rendering()
     panel: Any  # matplotlib has no public name for the title on the left
     for panel in figure.axes:

@@ -84,7 +84,8 @@ def _place(told: dict[str, str]) -> None:
 
 
 def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Remove ids without references, except ids from the author of a figure."""
+    """Shorten the id of an element. An id without references is removed, unless it comes from the
+    author of the figure."""
     name = element.attrib["id"]
     if name in names:
         element.attrib["id"] = names[name]

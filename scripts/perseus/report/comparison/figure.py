@@ -39,7 +39,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     BETTER: {"color": "#0072B2", "marker": "^"},
     SAME: {"color": DARK, "marker": "o"},
 }
-"""Style of a mark for each verdict; the marker repeats the information of the colour."""
+"""Style of a mark for each verdict. Shape and colour both identify the verdict."""
 
 WRAPPED = 42
 """Largest number of characters of a label on one line."""

@@ -84,7 +84,7 @@ def _card(label: str, each: Judged) -> Card:
 
 
 def _charts(compared: list[Judged]) -> Iterator[Chart]:
-    """Yield a chart of the peaks of both studies against each other."""
+    """Yield a chart of the new peaks over the base peaks, if there are peaks to compare."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     if not peaks:
         return

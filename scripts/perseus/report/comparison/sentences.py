@@ -168,7 +168,7 @@ def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
 def _study(source: Source) -> str:
     name = f"study {source.study} ({source.where})"
     if source.without_records:
-        return f"{name}; {source.without_records}, so that intervals are those of its tables"
+        return f"{name}; {source.without_records}, so the intervals come from its tables"
     count = len(source.records)
     return f"{name}, {'1 cell' if count == 1 else f'{count} cells'}, {days(source.records)}"
 

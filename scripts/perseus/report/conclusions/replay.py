@@ -60,8 +60,8 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """Return the sentence about a tenant, for the valid repeat with the lowest attainment. If no
-    repeat is valid, all repeats count."""
+    """Return the sentence about a tenant, for the valid repeat with the lowest share of requests
+    within the SLA. If no repeat is valid, all repeats count."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of

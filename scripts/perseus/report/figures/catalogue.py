@@ -37,7 +37,7 @@ COST: Final = "usd_per_million_inferences"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw one panel for each SLA and batch."""
+    """Draw one panel for each SLA and request batch size."""
     known = frame[frame[COST].notna() & frame["top1"].notna()]
     if known.empty:
         return empty_figure(style, "no network has both a cost and an accuracy")

@@ -35,7 +35,7 @@ KNEE = "#D55E00"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw two panels per scenario; each mark is one concurrency with its interval."""
+    """Draw two panels per scenario; each mark is the result at one concurrency."""
     knees = results.tables["knees"]
     if frame.empty:
         return empty_figure(style, "no closed loop was measured")

@@ -112,8 +112,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
-    """Draw the map of one pair of models. The numbers are numbers of servers if sharing is
-    allowed."""
+    """Draw the map of one pair of models. Each number in the map is the number of servers if
+    sharing is allowed."""
     x, y = (np.unique(rows[name]) for name in ("first_rps", "second_rps"))
     shared, dedicated = (rows[n].to_numpy().reshape(STEPS, STEPS) for n in ("shared", "dedicated"))
     saved = 1 - shared / dedicated

@@ -143,7 +143,8 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
-    """Return the title of a panel: the server, and the scenario if the server has several."""
+    """Return the title of a panel: the server, and the scenario if it is not the only one of the
+    server."""
     server, scenario = lines.iloc[0][["server", "scenario"]]
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     several = shared[shared["server"] == server]["scenario"].nunique() > 1
@@ -266,7 +267,8 @@ def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
 
 
 def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
-    """Draw a thick line between two points (rows), with an arrow where the line leaves the axes."""
+    """Draw a thick line between two points, the rows of `ends`, with an arrow where the line leaves
+    the axes."""
     if not np.isfinite(ends[0]).all():
         return
     low, way = ends[0], np.nan_to_num(ends[1], posinf=1e9) - ends[0]

@@ -37,7 +37,7 @@ CAPTION = (
 
 MAX_PANELS, COLUMNS = 8, 2
 MAX_LABELS = 8
-MAX_BROKEN = 2  # lines that describe a setting, if panels are side by side
+MAX_BROKEN = 2  # largest number of lines for one setting below panels that are side by side
 HEIGHT_MM, LINE_MM = 60, 4
 """Height in mm of a panel, and of each line below the panel that describes a setting."""
 AREA = 90.0  # area of the mark with the highest throughput, in square points

@@ -40,7 +40,7 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(points: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw the share of requests with a response within each latency, at the certified rate."""
+    """Draw, for each latency, the share of requests with a response within this latency."""
     shown, figure, axes = by_line(results, points, style, sharey=True)
     if not axes:
         return figure

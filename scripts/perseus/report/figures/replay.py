@@ -1,4 +1,4 @@
-"""Figure: bursts and traces: offered rate over time, and attainment."""
+"""Figure: offered rate and share of requests within the SLA over time, under bursts and traces."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ OTHER: Final[dict[str, Any]] = {"marker": "s", "color": GREY, "linestyle": "none
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the servers of each model and mix that several servers carry, the cheapest first."""
+    """Return the rows of each model and mix that was measured on several servers, the cheapest
+    server first."""
     costs = results.tables["costs"].copy()
     costs["p95_ms"] = [results.tenants_of(row)["p95_ms"].max() for _, row in costs.iterrows()]
     frames = [
