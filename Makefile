@@ -12,7 +12,7 @@
 # make test-open-inference  test the measurement of an MLServer, a server other than Triton
 # make doctor check whether this machine has everything that Perseus needs
 # make docs   build the documentation as a site: build/site/index.html
-# make bench  install everything and run the benchmarks: docs/explanation/benchmarks.md
+# make bench  install everything and run the benchmarks: docs/evidence/benchmarks.md
 #             (only one part: make bench BENCH=client; or honesty, search, live, limit, coverage,
 #             sharing, ablation, repeats, repeatability, noise, planning, aggregation, planner,
 #             compare, prediction)

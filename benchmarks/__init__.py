@@ -1,1 +1,1 @@
-"""Perseus beside its peers: what `make bench` measures. See docs/explanation/benchmarks.md."""
+"""Perseus beside its peers: what `make bench` measures. See docs/evidence/benchmarks.md."""

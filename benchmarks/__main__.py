@@ -1,4 +1,4 @@
-"""Run benchmarks, all or those named, and write their tables and docs/explanation/benchmarks.md.
+"""Run benchmarks, all or those named, and write their tables and docs/evidence/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [sharing]
     [ablation] [repeats] [repeatability] [noise] [planning] [aggregation] [planner] [compare]

@@ -1,8 +1,9 @@
-"""docs/explanation/benchmarks.md, made from the tables and the records of their hosts."""
+"""docs/evidence/benchmarks.md, made from the tables and the records of their hosts."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,190 +13,154 @@ from benchmarks.results import read_cells
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs/explanation/benchmarks.md"
+PAGE = ROOT / "docs/evidence/benchmarks.md"
 
-HEAD = """# Perseus compared with its peers
+HEAD = """# Evidence: benchmarks
 
-`make bench` makes this page from `benchmarks/results/*.csv`; do not edit it. To run one part:
-`make bench BENCH=client`. Parts with another date or host were measured on that date and host.
+**Questions:** how does Perseus compare with other tools, and are its intervals right? **Result:**
+{met} of {goals} goals are met. The overview lists the missed goals.
 
-**How to read the tables.** *Ratio* is ours / peer. A goal is a bound on the ratio, or on our value
-if the goal begins with "ours". A condition after "with" must hold, too. Missed goals are listed as
-missed. A row without a goal explains other rows. An empty value means that the tool did not report
-it.
+`make bench` makes this page from `benchmarks/results/*.csv`; do not edit the page. To run one part,
+use for example `make bench BENCH=client`.
+
+**How to read the tables.** *Ours* is Perseus, *ratio* is ours / peer, and *truth* is the known
+value of a simulation. A condition after "with" must hold, too. The table of a part has all goals,
+missed goals first. If there are more than {most} goals, the table has the missed goals, and the
+lowest, median and highest value of each metric. The CSV files also have the rows without a goal.
 """
 
 ABOUT = {
     "client": """## The client
 
-Throughput and CPU time of the load generator. A Triton model responds with zeros at once to inputs
-of 602,112 bytes. The server runs on one core and the client on another core, over gRPC, shared
-memory and HTTP. Both tools are measured from outside over the same time: the counters of the server
-give the requests, and the kernel gives the CPU time. perf_analyzer runs with and without `--async`;
-the table has the faster of the two. A closed loop keeps a fixed number of requests in flight. With
-many requests in flight, either tool saturates the core of the server. Therefore the goals for CPU
-time use an open loop, in which both tools offer the same Poisson arrivals; the table has the mode
-of perf_analyzer that sends on schedule with the least CPU time. *Send lag* is measured in an open
-loop at half the rate of the closed loop.
+**Question:** how many requests/s can the load generator send, and how much CPU time does a request
+need? **Method:** Perseus and perf_analyzer in turn send inputs of 602,112 bytes to a Triton model
+that responds at once, from one core to a server on another core. The server counts the requests,
+and the kernel measures the CPU time. perf_analyzer runs with and without `--async`; the table has
+the faster mode, or in an open loop the mode that sends on schedule with the least CPU time.
 """,
-    "honesty": """## Correctness of measured percentiles
+    "honesty": """## Measured percentiles
 
-A Triton model that sleeps for a known time per request is a queue whose latency percentiles are
-known. A simulation of this queue over a million requests gives the true percentiles, with the
-service time calibrated on the running server. Perseus and perf_analyzer measure the same server one
-after the other. perf_analyzer runs with its defaults (four threads, each waits for its response)
-and with `--async`, and stops by its own rule, mostly within a minute. Perseus measures for 240 s.
+**Question:** are measured percentiles correct? **Method:** a Triton model sleeps for a known time
+per request, and a simulation of a million requests gives the true percentiles. Perseus and
+perf_analyzer measure this server one after the other. Perseus measures for 240 s, and perf_analyzer
+stops by its own rule, mostly within a minute.
 """,
-    "search": """## The cost of a peak
+    "search": """## Cost of a search
 
-Number of requests and seconds of a search, and its error. Each search ran with many seeds in
-virtual time, against queues with a known limit. Requests and seconds are means, the error is the
-median. The ramp of the 2020 study and the search of perf_analyzer are simulated from their
-descriptions. Where a description is incomplete, the simulation uses the variant that is better for
-them (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). `quick` and `standard` are presets of
-Perseus; the goals are for `quick`.
+**Question:** how many requests and seconds does a search for the peak need, and how large is its
+error? **Method:** the searches run with many seeds in virtual time, against queues with a known
+limit. The ramp of the 2020 study and the search of perf_analyzer are simulated from their
+descriptions, in the variant that is better for them (`benchmarks/ramp.py`,
+`benchmarks/peer_search.py`). Requests and seconds are means. The goals are for the preset `quick`,
+and for the mode of perf_analyzer with the smallest error.
 """,
-    "live": """## The cost of a peak on a live server
+    "live": """## Cost of a search on a live server
 
-The same comparison on a real server with a known service time, with the preset `quick`;
-perf_analyzer runs its own search. The speed of the host changes, and so does the true limit. The
-true limit is computed from the mean service time just before and just after a search. All passes of
-the ramp would take too long, so their number comes from virtual time; the table names the passes
-that were run.
+**Question:** does this comparison hold on a real server? **Method:** the server has a known service
+time, which is measured just before and just after a search. The number of passes of the ramp comes
+from virtual time, because a whole ramp takes too long.
 """,
-    "limit": """## The distance to the limit
+    "limit": """## Certified throughput and the bare runtime
 
-Certified images/s through Triton, divided by images/s of the same network and runtime in a loop in
-one process, on the same core with one thread. The load has constant gaps and the SLA is wide (p95
-within many service times), so the CPU is the limit, not a queue. Windows run at several shares of
-the closed-loop rate; the certified rate is the highest rate whose fresh window passes. Inputs are
-in system shared memory.
+**Question:** which share of the throughput of a runtime does Perseus certify through Triton?
+**Method:** the peer runs the same network and runtime in a loop in one process, on the same core
+with one thread. The load has constant gaps and a wide SLA (p95 within many service times), so the
+CPU is the limit, not a queue. Inputs are in system shared memory.
 """,
     "coverage": """## Coverage of the intervals
 
-Searches with the preset `quick` against simulated servers, in virtual time. The truth is the limit
-in a long run. On a host whose speed changes, it is the limit at the median speed of the search
-(docs/explanation/accuracy.md). Goals: at most one tenth of the certified rates exceed the truth,
-because the verdicts of `quick` have a confidence of 90 %; and 95 % of the intervals contain the
-truth. The hosts with bursts that were not used for development change their speed so much that they
-have no single limit. There, the interval must contain a rate between the long-run limit and the
-limit at the usual speed. The last case draws another server at random for each search; no constant
-was tuned on these servers.
+**Question:** do 95 % intervals contain the true limit, and do certified rates stay below this
+limit? **Method:** 100 or 200 searches with the preset `quick`, whose verdicts have a confidence of
+90 %, run against each simulated server; in one case, each search has another random server. The
+truth is the limit in a long run, at the median speed of the host during the search. On hosts whose
+speed changes, the interval must also contain a rate from the long-run limit to the truth; on hosts
+with strong bursts, this goal replaces the first goal. [Accuracy](../explanation/accuracy.md) has
+the results by server and host.
 """,
     "sharing": """## Coverage of the sharing ratio
 
-Studies of two models in virtual time: three cells one after another with `quick`, each model alone
-and then both, on a host whose speed keeps changing. The truth is the ratio on an idle host. The
-interval must contain the truth in 95 % of 100 studies. Every cell has saturation probes, which
-correct the dedicated peaks for the speed of the shared cell (docs/explanation/sharing-ratio.md).
-Without these probes, the ratio includes the change of the host between the cells.
+**Question:** does the interval of a sharing ratio contain the true ratio? **Method:** each case has
+100 simulated studies of two models with the preset `quick`: each model alone and then both, on a
+host whose speed changes. The truth is the ratio on an idle host.
 """,
     "ablation": """## Contribution of each rule of the estimate
 
-Each rule of the estimate is removed in turn (ours) and compared with all rules (peer), on the
-windows of the same searches with the preset `quick`, in virtual time. Means are over servers on
-which constants were tuned, and over servers on which none was. Each share comes from 70 to 100
-searches; its standard error is 2.5 % near 95 %. There are no goals. docs/explanation/accuracy.md
-draws the conclusions.
+**Question:** how much does each rule of the estimate contribute? **Method:** each rule is removed
+in turn (ours) and compared with all rules (peer), in the same simulated searches with the preset
+`quick`. Each share comes from 70 to 100 searches; its standard error is 2.5 % near 95 %. Ratios of
+the width and the error above 1 mean that the rule improves the estimate.
 """,
     "repeats": """## Coverage of the intervals from few repeats
 
-2,000 simulated studies with a known truth for each row, without servers. Each repeat estimates its
-own limit to 2 %, and repeats differ by the stated amount. Rows are for a single peak, and for the
-sharing ratio of two tenants, which uses three peaks. Intervals must contain the truth in 95 % of
-the studies. On real hosts, limits changed by 5 to 20 % (docs/explanation/repeats.md).
+**Question:** do intervals from two to five repeats contain the true value? **Method:** each case
+has 2,000 simulated studies. Each repeat estimates its own limit to 2 %, and repeats differ by the
+stated amount. On real hosts, limits vary by 5 to 20 % ([repeats](../explanation/repeats.md)).
 """,
     "repeatability": """## Repeatability
 
-The default study with one mix, repeated on restarted servers: on the unchanged host, and beside a
-process that uses the core of the server in bursts. The seeds are the same, so all differences come
-from the host. *Deviation* is the standard deviation of the logarithm. For an interval, it is the
-width on that scale, divided by 3.92.
+**Question:** does a study give the same result again? **Method:** the default study with one mix
+runs several times with the same seeds on restarted servers: on the unchanged host, and beside a
+process that uses the core of the server in bursts. *Deviation* is the standard deviation of the
+logarithm; an interval states its width on this scale, divided by 3.92.
 """,
     "noise": """## The noise of this host
 
-A closed loop with four requests in flight keeps a model busy. The times between responses are the
-service times. `benchmarks/noise/` has recordings, which the part on coverage replays. *Deviation*
-is the standard deviation of the logarithm of the mean over the stated number of seconds.
+**Question:** how much does the speed of the host change? **Method:** a closed loop with four
+requests in flight keeps a model busy, so the times between responses are the service times.
+*Deviation* is the standard deviation of the logarithm of the mean service time over the stated
+number of seconds. Simulations replay these recordings (`benchmarks/noise/`).
 """,
     "planning": """## Planning ten thousand cells
 
-Dry runs of three workflows: the study `scale` from an empty folder; a workflow whose only rule
-makes as many files; and a workflow whose jobs declare the same inputs, outputs, logs and parameters
-as cells do, and look them up in a table, which is the time that Snakemake itself needs. The runs
-alternate; values are medians of three.
+**Question:** how long does Snakemake plan a large study? **Method:** dry runs of the study `scale`
+alternate with dry runs of a workflow whose only rule makes as many files. Values are medians of
+three runs.
 """,
     "aggregation": """## Tables over many requests
 
-The study `scale` with one repeat, with synthetic raw results: requests, windows and samples in the
-format of real cells. Predictions, all other tables, each figure and the report are each made by one
-process, with none of its inputs in the page cache. *Memory* is the peak memory of the process.
-Tables read windows and records only; figures also read the requests of the windows that they show.
-A separate job makes the tables of predictions and simulates all mixes and unmeasured pairs in
-virtual time.
-
-The time depends on the number of cells and mixes, not on the number of requests: for as many cells
-with a hundredth of the requests, tables take about as long (medians of three alternating runs).
+**Question:** how much time and memory do the tables, figures and report of a large study need?
+**Method:** the study `scale` with one repeat has synthetic raw results in the format of real cells.
+One process makes each output with none of its inputs in the page cache; *memory* is its peak
+memory. The last case subtracts the times of as many cells with a hundredth of the requests.
 """,
     "planner": """## The cheapest fleet
 
-The integer programme of a fleet for random models, each alone and in as many random pairs on four
-types of servers, solved by SciPy's HiGHS as in Perseus, and by PuLP with CBC. Both stop at a gap of
-0.01 % or after a minute. Over the demand: the number of servers of the cheapest type for each of
-121 demands, up to a hundred servers, and for every tenth of them by CBC.
+**Question:** how fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** HiGHS,
+as in Perseus, and PuLP with CBC solve the same integer programme: random models, each alone and in
+as many random pairs, on four types of servers. Both stop at a gap of 0.01 % or after a minute. Of
+the 121 demands for one type of server, CBC solves every tenth.
 """,
     "compare": """## Differences that a comparison finds
 
-Pairs of simulated studies with a known truth, without servers: two models alone and three mixes,
-compared as by `snakemake compare`. There are 200 pairs of equal servers, and 100 pairs in which one
-server is 10 % faster. A pair is flagged if any of its rows (peaks, sharing ratios, p95, costs) is
-better or worse. Each simulated search states an error of 2 % and has an actual error of 1 %.
-(Searches of `standard` in virtual time stated 0.1 to 9 %, half of them less than 1.5 %, and were
-off by at most 2 %.) Repeats differ by the stated amount. Where stated, the host also changes
-between the two studies; the studies cannot detect this change. Rows without a goal have conditions
-for which `standard` or a comparison has no guarantee.
+**Question:** does `snakemake compare` report true differences, and no others? **Method:** of
+simulated pairs of studies, 200 pairs have equal servers, and in 100 pairs one server is 10 %
+faster. A pair has a reported difference if any of its rows is better or worse. A search states an
+error of 2 % and has an error of 1 %, and repeats differ by the stated amount.
 """,
     "prediction": """## Predicted sharing
 
-Pairs of models that share a server: the sharing ratio at the measured limit, predicted from the
-dedicated measurements of both models by each prediction model (docs/explanation/frontier.md).
-`benchmarks/pairs/` has the measurements, one file for each study: on one core with ONNX Runtime,
-six small CNNs, the same beside copies of themselves, five other models, and four more; with
-OpenVINO, five of the six, and the five others; except for the copies, each study has the mix of all
-models and all pairs. The preset is `quick`. A pair is predicted without its own measurement,
-without all mixes of one of its models, or without all measurements of the server. *Noise* is the
-uncertainty of the measured ratios.
-
-Each study is also replayed in 25 orders of its models, like a frontier that measures some mixes and
-states an interval for each of the others: *known* is the number of measured mixes, and *by their
-scatter alone* treats measured mixes as exact.
+**Question:** how well does Perseus predict the sharing ratio of a mix? **Method:** each measured
+pair of `benchmarks/pairs/` is predicted without its own measurement, by the [prediction
+step](../explanation/frontier.md) that the other mixes select. Each study (a file of this folder) is
+also replayed in 25 orders of its models: the first mixes count as measured, and they predict an
+interval for each other mix. *Without the minimum width*, the interval treats measured mixes as
+exact.
 """,
 }
 
-HOST = (
-    ("date", "date"),
-    ("seconds", "seconds it took"),
-    ("cpu", "CPU"),
-    ("cpus", "CPUs"),
-    ("server_cores", "cores of the server"),
-    ("client_cores", "cores of the client"),
-    ("kernel", "kernel"),
-    ("python", "Python"),
-)
-COLUMNS = ("case", "metric", "ours", "peer", "peer_name", "ratio", "goal", "met")
+OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
+COLUMNS = ("case", "metric", "ours", "peer", "ratio", "goal", "met")
 
+BETTER = re.compile(r" \((?:share; )?\w+ is better\)")
+"""The part of a metric that its goal also says."""
 
 MAX_MISSED = 3
-"""Goals that the overview names of a part."""
+"""Missed goals of a part in the overview."""
 
-OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
+MAX_ROWS = 10
+"""Rows of a part that its table lists one by one."""
 
-
-def page(results: Path) -> str:
-    """The page of those benchmarks that have a table."""
-    parts = [_read(results, name) for name in ABOUT if (results / f"{name}.csv").exists()]
-    overview = "\n".join(_table(OVERVIEW, [_row(part) for part in parts]))
-    return "\n".join([HEAD, overview, "", *map(_section, parts)])
+Cells = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -203,7 +168,7 @@ class Part:
     """One benchmark: its rows as they stand in its table, and the record of its host."""
 
     name: str
-    rows: Sequence[Mapping[str, str]]
+    rows: Sequence[Cells]
     about: Mapping[str, Any]
 
     @property
@@ -211,73 +176,111 @@ class Part:
         return ABOUT[self.name].partition("\n")[0].removeprefix("## ")
 
     @property
-    def goals(self) -> Sequence[Mapping[str, str]]:
+    def goals(self) -> Sequence[Cells]:
         return [row for row in self.rows if row["goal"]]
 
-    @property
-    def missed(self) -> Sequence[Mapping[str, str]]:
-        return [row for row in self.goals if row["met"] == "false"]
 
-    @property
-    def met(self) -> str:
-        if not self.goals:
-            return "no goals"
-        return f"{len(self.goals) - len(self.missed)} of {len(self.goals)}"
-
-
-def _read(results: Path, name: str) -> Part:
-    about = json.loads((results / f"{name}.json").read_text())
-    return Part(name, read_cells(results / f"{name}.csv"), about)
+def page(results: Path) -> str:
+    """The page of those benchmarks that have a table."""
+    parts = [
+        Part(name, read_cells(path), json.loads(path.with_suffix(".json").read_text()))
+        for name in ABOUT
+        if (path := results / f"{name}.csv").exists()
+    ]
+    goals = [row for part in parts for row in part.goals]
+    head = HEAD.format(met=len(goals) - len(_missed(goals)), goals=len(goals), most=MAX_ROWS)
+    overview = _table(OVERVIEW, list(map(_overview, parts)))
+    return "\n".join([head, *overview, "", *map(_section, parts)])
 
 
-def _row(part: Part) -> dict[str, str]:
-    anchor = part.title.lower().replace(" ", "-")
+def _missed(rows: Sequence[Cells]) -> list[Cells]:
+    return [row for row in rows if row["met"] == "false"]
+
+
+def _met(goals: Sequence[Cells]) -> str:
+    return f"{len(goals) - len(_missed(goals))} of {len(goals)}" if goals else "no goals"
+
+
+def _overview(part: Part) -> Cells:
+    missed = [
+        f"{row['case']}, {row['metric']}: {row[_bounded(row)]} ({row['goal']})"
+        for row in map(_shown, _missed(part.goals))
+    ]
+    more = [f"and {len(missed) - MAX_MISSED} more"] if len(missed) > MAX_MISSED else []
     return {
-        "part": f"[{part.title}](#{anchor})",
-        "goals met": part.met,
-        "missed": _missed(part),
+        "part": f"[{part.title}](#{part.title.lower().replace(' ', '-')})",
+        "goals met": _met(part.goals),
+        "missed": "; ".join([*missed[:MAX_MISSED], *more]),
         "date": part.about["date"],
         "CPU": part.about["cpu"],
     }
 
 
-def _missed(part: Part) -> str:
-    told = [f"{row['case']}: {_figure(row)}" for row in part.missed]
-    more = [f"and {len(told) - MAX_MISSED} more"] if len(told) > MAX_MISSED else []
-    return "; ".join([*told[:MAX_MISSED], *more])
-
-
-def _figure(row: Mapping[str, str]) -> str:
-    """What a goal is held against."""
-    if row["goal"].startswith("ours "):
-        return f"{row['ours']} ({row['goal'].removeprefix('ours ')})"
-    return f"ratio {row['ratio']} ({row['goal']})"
-
-
 def _section(part: Part) -> str:
-    tables = [_table(COLUMNS, part.rows), _table(("", part.name), _host(part.about))]
-    told = "\n\n".join("\n".join(table) for table in tables)
-    goals = f"Goals met: {part.met}." if part.goals else "It has no goals."
-    return "\n".join([ABOUT[part.name], goals, "", told, ""])
+    files = f"../../benchmarks/results/{part.name}"
+    links = f"[all {len(part.rows)} rows]({files}.csv), [host and versions]({files}.json)"
+    rows = _selected(part.goals or part.rows)
+    columns = [column for column in COLUMNS if any(row[column] for row in rows)]
+    met = f"Goals met: {_met(part.goals)}. " if part.goals else ""
+    return "\n".join([ABOUT[part.name], f"{met}Files: {links}.", "", *_table(columns, rows), ""])
 
 
-def _host(about: Mapping[str, Any]) -> list[dict[str, str]]:
-    packages = {k: v for k, v in about["packages"].items() if v and k != "snakemake"}
-    versions = ", ".join(f"{package} {version}" for package, version in packages.items())
-    values = {label: _text(about[key]) for key, label in HOST} | {"versions": versions}
-    return [{"": label, **dict.fromkeys(ABOUT, value)} for label, value in values.items()]
+def _selected(rows: Sequence[Cells]) -> list[Cells]:
+    """All rows, missed goals first; of many rows, missed goals and a summary of each metric."""
+    groups: dict[tuple[str, str], list[Cells]] = {}
+    for row in rows:
+        groups.setdefault((row["metric"], row["goal"]), []).append(row)
+    many = [group for group in groups.values() if len(rows) > MAX_ROWS and len(group) > 2]
+    few = [row for row in rows if row["met"] == "false" or not any(row in group for group in many)]
+    few.sort(key=lambda row: row["met"] != "false")
+    return [*map(_shown, few), *map(_summary, many)]
 
 
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.0f}"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _summary(rows: Sequence[Cells]) -> Cells:
+    """The range of rows with the same metric and goal."""
+    first = _shown(rows[0])
+    column = _bounded(first)
+    values = sorted((row[column] for row in rows if row[column]), key=float)
+    shown = [values[i] for i in (0, (len(values) - 1) // 2, -1)] if values else []
+    return dict.fromkeys(COLUMNS, "") | {
+        "case": f"{len(rows)} cases: lowest, median, highest",
+        "metric": first["metric"],
+        column: ", ".join(shown),
+        "goal": first["goal"],
+        "met": _met(rows) if first["goal"] else "",
+    }
 
 
-def _table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    yield _line([column.replace("_", " ") for column in columns])
+def _shown(row: Cells) -> Cells:
+    """The cells of a row on the page; its goal names what it bounds."""
+    goal = row["goal"]
+    if goal and not goal.startswith("ours"):
+        goal = f"ratio {goal}"
+    return {
+        "case": row["case"],
+        "metric": BETTER.sub("", row["metric"]),
+        "ours": row["ours"],
+        "peer": ", ".join(filter(None, (row["peer"], row["peer_name"]))),
+        "ratio": row["ratio"],
+        "goal": goal,
+        "met": {"true": "yes", "false": "**no**", "": ""}[row["met"]],
+    }
+
+
+def _bounded(row: Cells) -> str:
+    """The column that a goal bounds; without a goal, the ratio, if there is one."""
+    return row["goal"].partition(" ")[0] or ("ratio" if row["ratio"] else "ours")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Cells]) -> Iterator[str]:
+    """The lines of a table; a first cell that equals the one above is empty."""
+    yield _line(columns)
     yield _line(["---"] * len(columns))
-    yield from (_line([row[column] for column in columns]) for row in rows)
+    first = ""
+    for row in rows:
+        cells = [row[column] for column in columns]
+        yield _line(["" if cells[0] == first else cells[0], *cells[1:]])
+        first = cells[0]
 
 
 def _line(cells: Sequence[str]) -> str:

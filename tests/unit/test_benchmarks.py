@@ -400,5 +400,35 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     assert tuple(cells) == COLUMNS and tuple(cells.values()) == row.cells()
 
 
+def page_of(folder, *rows):
+    write_rows(folder / "client.csv", rows)
+    (folder / "client.json").write_text('{"date": "2026-11-26", "cpu": "AMD EPYC"}')
+    return page(folder)
+
+
+def test_the_page_has_missed_goals_first_and_no_row_without_a_goal(tmp_path):
+    text = page_of(
+        tmp_path,
+        Row("client", "one", "requests/s (higher is better)", 3.0, 1.0, "peer", Goal(">=", 2)),
+        Row("client", "two", "requests/s (higher is better)", 1.0, 1.0, "peer", Goal(">=", 2)),
+        Row("client", "three", "requests/s (higher is better)", 9.0, 1.0, "peer"),
+    )
+    missed = "| two | requests/s | 1 | 1, peer | 1 | ratio >= 2 | **no** |\n"
+    assert text.endswith(f"{missed}| one | requests/s | 3 | 1, peer | 3 | ratio >= 2 | yes |\n")
+    assert "| 1 of 2 | two, requests/s: 1 (ratio >= 2) | 2026-11-26 | AMD EPYC |" in text
+    assert "**Result:** 1 of 2 goals are met." in " ".join(text.split())
+    assert "| three |" not in text and "[all 3 rows](../../benchmarks/results/client.csv)" in text
+
+
+def test_many_goals_have_the_range_of_each_metric(tmp_path):
+    goal = Goal("<=", 11, "ours")
+    lags = [Row("client", f"case {i}", "lag", float(i), goal=goal) for i in range(2, 13)]
+    alone = Row("client", "alone", "share", 0.5, goal=Goal("<=", 1, "ours"))
+    text = page_of(tmp_path, *lags, alone)
+    assert "| case 12 | lag | 12 | ours <= 11 | **no** |\n| alone | share | 0.5 |" in text
+    assert "| 11 cases: lowest, median, highest | lag | 2, 7, 12 | ours <= 11 | 10 of 11 |" in text
+    assert "| case 2 |" not in text
+
+
 def test_the_page_is_made_from_the_tables():
     assert page(RESULTS) == PAGE.read_text()

@@ -2,7 +2,7 @@
 request.
 
 Perseus has its own HTTP/2 client. Calls of grpcio from Python used about twice the CPU time, and
-the threads of grpcio delayed sends (docs/explanation/benchmarks.md, "The client"). The protocol is
+the threads of grpcio delayed sends (docs/evidence/benchmarks.md, "The client"). The protocol is
 described in https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 """
 
