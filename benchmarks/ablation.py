@@ -36,7 +36,7 @@ BENCHMARK = "ablation"
 SEEDS = 8
 """Searches of each server. They are the same for each rule, so that what differs is the rule."""
 
-GROUPS = {"known servers": {**KNOWN, **GAPS}, "servers held out": {**HELD_OUT, **BURSTS}}
+GROUPS = {"servers used for tuning": {**KNOWN, **GAPS}, "other servers": {**HELD_OUT, **BURSTS}}
 
 Patches = Mapping[str, Any]
 """What stands in for functions and constants of `perseus.peak`, by their names there."""
@@ -98,43 +98,49 @@ ONE_SLOPE = 0.01
 
 ALL = "all rules"
 RULES: Mapping[str, Patches] = {
-    "the work of requests is read off": {"queue_replay._observed": always(None)},
-    "not where work scatters more than latencies alone": {"observed_work._as_alone": always(True)},
-    "the luck of arrivals is removed": {"tenant_limit._without_sampling_error": with_luck},
-    "little work seen widens": {"tenant_limit.work_error": no_luck_of_work},
-    "windows that certify count where work is seen": {
+    "service times are observed": {"queue_replay._observed": always(None)},
+    "no observed service times if they vary more than without load": {
+        "observed_work._as_alone": always(True)
+    },
+    "the sampling error of arrivals is removed": {
+        "tenant_limit._without_sampling_error": with_luck
+    },
+    "few observed service times widen the interval": {"tenant_limit.work_error": no_luck_of_work},
+    "certification windows count if service times are observed": {
         "queue_replay.QueueReplay.of": without_certification
     },
-    "windows that certify do not count elsewhere": {"queue_replay.QueueReplay.of": of_all},
-    "the virtual queue's speed is fitted": {"queue_replay._fitted": unfitted},
-    "work is drawn eight times": {"queue_replay.WORK_DRAWS": 1},
-    "less trust where answers overtake each other": {"queue_replay.OUT_OF_TURN": IN_TURN},
-    "more trust where work is seen": {"queue_replay.SEEN": IN_TURN},
-    "episodes that the virtual queue missed": {
+    "certification windows do not count otherwise": {"queue_replay.QueueReplay.of": of_all},
+    "the speed of the virtual queue is fitted": {"queue_replay._fitted": unfitted},
+    "service times are drawn eight times": {"queue_replay.WORK_DRAWS": 1},
+    "the virtual queue counts less if responses overtake each other": {
+        "queue_replay.OUT_OF_TURN": IN_TURN
+    },
+    "the virtual queue counts more if service times are observed": {"queue_replay.SEEN": IN_TURN},
+    "clusters of late requests that the virtual queue misses count": {
         "queue_replay.SEEN": Trust(1e-9, SEEN.slope_spread),
         "queue_replay.IN_TURN": Trust(1e-9, IN_TURN.slope_spread),
         "queue_replay.OUT_OF_TURN": Trust(1e-9, OUT_OF_TURN.slope_spread),
     },
-    "a free slope": {
+    "the slope of the exceedance curve is fitted": {
         "queue_replay.SEEN": Trust(SEEN.unforeseen, ONE_SLOPE),
         "queue_replay.IN_TURN": Trust(IN_TURN.unforeseen, ONE_SLOPE),
         "queue_replay.OUT_OF_TURN": Trust(OUT_OF_TURN.unforeseen, ONE_SLOPE),
     },
-    "each window has a limit of its own": {
-        "posterior._wander_prior": always(np.eye(len(WANDERS))[0])
+    "each window has its own limit": {"posterior._wander_prior": always(np.eye(len(WANDERS))[0])},
+    "limits of windows have Student's t distribution": {"posterior.TAILS": 1e6},
+    "the dispersion of late requests is uncertain": {"posterior.DISPERSIONS": 1},
+    "windows at similar loads share their clusters of late requests": {"stats.SIMILAR": 1e-9},
+    "six more long runs of the virtual queue": {"exceedance_curve.MORE_RUNS": 0},
+    "windows near the estimated limit are selected again": {"line_limit.valid_near": chosen_once},
+    "the limits of tenants are drawn at the same quantile levels": {
+        "line_limit.tenant_limit": at_other_levels
     },
-    "which is a draw of Student's t": {"posterior.TAILS": 1e6},
-    "the dispersion is uncertain": {"posterior.DISPERSIONS": 1},
-    "windows at similar loads share their episodes": {"stats.SIMILAR": 1e-9},
-    "six more long runs": {"exceedance_curve.MORE_RUNS": 0},
-    "windows are chosen again by the limit": {"line_limit.valid_near": chosen_once},
-    "tenants are drawn at the same levels": {"line_limit.tenant_limit": at_other_levels},
-    "the speed of the busy server widens": {"speed.wander": always(0.0)},
+    "drift between saturation probes widens the interval": {"speed.wander": always(0.0)},
 }
 
 COURSE: Mapping[str, Patches] = {
-    "more windows where the interval is wide": {"search.MAX_NEAR_LIMIT_FACTOR": 1},
-    "a window in which the busy server was slowed is invalid": {
+    "more windows if the interval is wide": {"search.MAX_NEAR_LIMIT_FACTOR": 1},
+    "windows in which the busy server was slowed are invalid": {
         "window_runner.slowed": always(1.0)
     },
 }
@@ -201,7 +207,7 @@ def rows_of(group: str, found: Sequence[Sequence[Mapping[str, Found]]]) -> Itera
 
 LOAD = "seconds of load"
 METRICS = (
-    "share of 95 % intervals with the truth",
+    "share of 95 % intervals that contain the truth",
     "width of the interval / truth",
     "error of the estimate / truth",
     LOAD,

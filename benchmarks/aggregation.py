@@ -84,7 +84,7 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
             Goal("<=", 1.0),
         )
         read = made.read_bytes
-        yield Row(BENCHMARK, case, f"MB that were read, {name}", read / 1e6, size / 1e6, "all")
+        yield Row(BENCHMARK, case, f"MB read, {name}", read / 1e6, size / 1e6, "all")
     drawn = {}
     for figure in figures_of(study.kinds):
         evict(files)
@@ -115,11 +115,11 @@ def of_requests(folder: Path, study: Study, say: Say) -> Row:
     plain_s = read_all(files["all"]) - read_all(files["few"])
     return Row(
         BENCHMARK,
-        f"{len(cells['all']):,} cells, of {REQUESTS:,} requests beside {REQUESTS // FEWER:,}",
-        "seconds more, tables (lower is better)",
+        f"{len(cells['all']):,} cells, {REQUESTS:,} requests instead of {REQUESTS // FEWER:,}",
+        "additional seconds, tables (lower is better)",
         statistics.median(more_s),
         plain_s,
-        "reading what is more of raw results",
+        "reading the additional raw results once",
         Goal("<=", 1.0),
     )
 
@@ -139,7 +139,7 @@ def _figures(case: str, drawn: dict[str, Took]) -> Iterator[Row]:
     yield Row(
         BENCHMARK,
         case,
-        f"MiB of memory, any figure (most: {most})",
+        f"MiB of memory, largest figure ({most})",
         drawn[most].rss_bytes / MIB,
         goal=MEMORY,
     )

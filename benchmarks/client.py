@@ -229,7 +229,7 @@ def _send_lag(client: Client, transport: Transport, rate_rps: float) -> Row:
     requests = client.result().requests
     settled = requests.between(start_ns + round(WARM_S * 1e9), start_ns + round(OPEN_S * 1e9))
     lag_ms = stats.percentile(settled.send_lag_ms(time.monotonic_ns()), 99)
-    case = f"{transport.name}, open loop at {rate_rps:.0f} requests/s, half the ceiling"
+    case = f"{transport.name}, open loop at {rate_rps:.0f} requests/s, half the closed-loop rate"
     return Row(
         BENCHMARK, case, "send lag p99, ms (lower is better)", lag_ms, goal=Goal("<", 1, "ours")
     )

@@ -79,9 +79,9 @@ CASES = {
         f"{PRESET}, 3 repeats that differ by {100 * between:g} %": Case(between)
         for between in (0.0, 0.02, 0.05, 0.1)
     },
-    f"{PRESET}, 3 repeats that differ by 5 %, and aa on 5 servers": Case(0.05, restarts=5),
-    "1 repeat on a host that wanders by 5 %, and aa on 5 servers": Case(0.05, 1, restarts=5),
-    "1 repeat on a host that wanders by 5 %, which is not known": Case(0.05, 1),
+    f"{PRESET}, 3 repeats that differ by 5 %, with aa of 5 server starts": Case(0.05, restarts=5),
+    "1 repeat, host drift of 5 %, with aa of 5 server starts": Case(0.05, 1, restarts=5),
+    "1 repeat, host drift of 5 %, without aa": Case(0.05, 1),
     f"{PRESET}, 3 repeats that differ by 2 %, on a host that changes by 5 % from study to study": (
         Case(0.02, studies=0.05, has_goal=False)
     ),
@@ -90,8 +90,8 @@ CASES = {
     ),
 }
 
-FLAGGED = "share of pairs without a difference that are flagged (lower is better)"
-FOUND = "share of pairs 10 % apart that are flagged (higher is better)"
+FLAGGED = "share of equal pairs with a reported difference (lower is better)"
+FOUND = "share of pairs 10 % apart with a reported difference (higher is better)"
 HIDDEN = "half the width of the interval of the ratio of two peaks"
 FEW, MOST = Goal("<=", 0.05, "ours"), Goal(">=", 0.8, "ours")
 

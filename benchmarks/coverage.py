@@ -41,13 +41,13 @@ SEEDS, MORE_SEEDS = 100, 200
 """Searches of each case, and of those whose shares are small."""
 
 HOSTS: dict[str, Host | RecordedHost] = {
-    "on a host that wanders by 8 % within 20 s": WANDERS,
-    "on a host that wanders by 15 % within 5 min": Host(deviation=0.15, memory_s=300),
-    "on a host half as fast for 0.2 to 2 s, each 12 s or so": Host(0.04, 60, burst_every_s=12),
-} | {f"on a host as recorded, {each.name}": each.as_host for each in recordings()}
+    "on a host that drifts by 8 % within 20 s": WANDERS,
+    "on a host that drifts by 15 % within 5 min": Host(deviation=0.15, memory_s=300),
+    "on a host half as fast for 0.2 to 2 s about every 12 s": Host(0.04, 60, burst_every_s=12),
+} | {f"on a host with the recorded speed of {each.name}": each.as_host for each in recordings()}
 HELD_OUT_HOSTS = {
-    "on a host a third as fast for 0.5 to 5 s, each 20 s or so": Host(0.04, 60, 20, (0.5, 5), 3),
-    "on a host half as fast for 0.1 to 0.4 s, each 3 s or so": Host(0.04, 60, 3, (0.1, 0.4)),
+    "on a host a third as fast for 0.5 to 5 s about every 20 s": Host(0.04, 60, 20, (0.5, 5), 3),
+    "on a host half as fast for 0.1 to 0.4 s about every 3 s": Host(0.04, 60, 3, (0.1, 0.4)),
 }
 """Whose bursts no rule was made with. They change the speed of a host so much that there is no one
 limit: at its usual speed it is four times that in the long run, or no window goes without a burst.
@@ -60,7 +60,7 @@ ORDINARY = {
     **KNOWN,
     TIES: HELD_OUT[TIES],
     "a slow model, 0.6 s, p95 <= 4 s": single(deterministic(0.6), SLOW_SLA, 0.8),
-    "a mix [10, 1] of 6 ms and 0.6 s on one core, p95 <= 60 ms and 4 s": Server(
+    "mix 10 : 1 of service times of 6 ms and 0.6 s on one core, p95 <= 60 ms and 4 s": Server(
         (jittered(0.006), jittered(0.6)),
         (Sla(latency_ms=60), SLOW_SLA),
         8,
@@ -75,16 +75,16 @@ ORDINARY = {
 
 MM1 = "M/M/1, 5 ms, p95 <= 50 ms"
 LATE = {
-    f"{MM1}, sends {lag_ms:g} ms later for each request in flight": replace(
+    f"{MM1}, each send is later by {lag_ms:g} ms per request in flight": replace(
         KNOWN[MM1], lag_per_request_s=lag_ms / 1000
     )
     for lag_ms in (0.05, 0.1, 0.15)
 }
 """A late p99 of 1 ms makes windows invalid: hardly any near the limit, the busier ones, and all."""
 
-DRAWN = (
-    "servers drawn at random, {:g} to {:g} ms, p90, p95 or p99 within {:g} to {:g} times of it"
-).format(*(1000 * work_s for work_s in WORK_S), *SLA_WORKS)
+DRAWN = ("random servers, {:g} to {:g} ms, p90, p95 or p99 <= {:g} to {:g} service times").format(
+    *(1000 * work_s for work_s in WORK_S), *SLA_WORKS
+)
 
 CASES = {**ORDINARY, **GAPS, **LATE}
 
@@ -128,9 +128,9 @@ def rows_of(name: str, found: list[Found], nominal: Goal | None) -> Iterator[Row
     wrong = Goal("<=", round(1 - QUICK.confidence, 3), "ours")
     for metric, value, goal in (
         ("share of certified rates above the truth (lower is better)", above, wrong),
-        ("share of 95 % intervals with the truth (higher is better)", covered, nominal),
+        ("share of 95 % intervals that contain the truth (higher is better)", covered, nominal),
         ("mean of estimate / truth", float(np.nanmean(estimate / truth)), None),
-        ("its standard deviation", float(np.nanstd(estimate / truth)), None),
+        ("standard deviation of estimate / truth", float(np.nanstd(estimate / truth)), None),
         ("width of the interval / truth", float(np.nanmean((high - low) / truth)), None),
         ("certified / truth", float(np.nanmean(certified / truth)), None),
         ("share of searches that certify a rate", float(np.mean(~np.isnan(certified))), None),
@@ -149,10 +149,10 @@ def long_run_rows(name: str, found: list[Found], limit_rps: float) -> Iterator[R
     above = float(np.mean(certified > limit_rps))
     between = (low <= np.maximum(truth, limit_rps)) & (np.minimum(truth, limit_rps) <= high)
     for metric, value, goal in (
-        ("limit in the long run / median truth", limit_rps / float(np.median(truth)), None),
-        ("share of certified rates above the limit in the long run", above, None),
+        ("long-run limit / median truth", limit_rps / float(np.median(truth)), None),
+        ("share of certified rates above the long-run limit", above, None),
         (
-            "share of 95 % intervals with a rate from there to the truth (higher is better)",
+            "share of 95 % intervals with a rate from long-run limit to truth (higher is better)",
             float(np.mean(between)),
             NOMINAL,
         ),
@@ -160,4 +160,4 @@ def long_run_rows(name: str, found: list[Found], limit_rps: float) -> Iterator[R
         yield Row(BENCHMARK, name, metric, value, goal=goal)
 
 
-AT_THE_LIMIT = "share of certifying windows exactly at the limit that pass"
+AT_THE_LIMIT = "share of certification windows at exactly the limit that pass"

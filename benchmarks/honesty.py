@@ -49,7 +49,7 @@ def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
         service = queueing.stalling(
             known.service_ms / 1000, stall.stall_ms / 1000, stall.stall_every
         )
-        case = f"a stall of 300 ms in each 500 requests, {STALL_RPS:g} requests/s"
+        case = f"a stall of 300 ms every 500 requests, {STALL_RPS:g} requests/s"
         yield from _percentile(at, peer, say, known, case, STALL_RPS, service, 99)
     with sleeping(at, Sleep(service_ms=5)) as known:
         service = deterministic(known.service_ms / 1000)
@@ -76,7 +76,7 @@ def _percentile(
     if percent == 95:
         say(f"its interval is {ours.low_ms:.1f} to {ours.high_ms:.1f} ms")
         covered = ours.low_ms <= true_ms <= ours.high_ms
-        metric = "the 95 % interval of the p95 has the truth, 1 = yes (higher is better)"
+        metric = "the 95 % interval of the p95 contains the true p95, 1 = yes (higher is better)"
         yield Row(BENCHMARK, case, metric, covered, goal=Goal(">=", 1, "ours"))
     metric = f"relative error of the p{percent} (lower is better)"
     for name, mode in MODES.items():
@@ -91,7 +91,7 @@ def _overload(
     at: Place, peer: PerfAnalyzer, say: Say, known: Known, rate_rps: float
 ) -> Iterator[Row]:
     case = f"Poisson load at {OVERLOAD:.0%} of the server's limit"
-    metric = "a growing queue called stable, 1 = yes (lower is better)"
+    metric = "the overloaded server is reported as stable, 1 = yes (lower is better)"
     ours = _perseus(known, rate_rps, Sla(latency_ms=50), OVERLOAD_S)
     say(f"{case}: Perseus calls it {'stable' if ours.stable else 'too much'}")
     for name, mode in MODES.items():

@@ -100,12 +100,14 @@ def run(at: Place, say: Say) -> Iterator[Row]:
             _record(at, host, cell, say)
     for recording in recordings():
         case = f"{recording.name}, {len(recording.factors) * STEP_S / 60:.0f} min"
-        yield Row(BENCHMARK, case, "median answers/s", recording.answers_per_s)
+        yield Row(BENCHMARK, case, "median responses/s", recording.answers_per_s)
         for over_s in OVER_S:
             metric = f"deviation of the speed over {over_s:g} s"
             yield Row(BENCHMARK, case, metric, recording.deviation(over_s))
         slow = float(np.mean(recording.factors > SLOW))
-        yield Row(BENCHMARK, case, f"share of time in which work takes over {SLOW:g} times", slow)
+        yield Row(
+            BENCHMARK, case, f"share of time with over {SLOW:g} times the median service time", slow
+        )
 
 
 def _record(at: Place, host: str, cell: Cell, say: Say) -> None:

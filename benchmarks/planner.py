@@ -43,7 +43,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
         ours = Fleet(found.usd_per_hour, time.monotonic() - start_s)
         peer = by_cbc(offers, wanted)
         say(f"{models} models: {ours}, CBC {peer}")
-        case = f"{models} models, {offers.rates_rps.shape[1]} columns"
+        case = f"{models} models, {offers.rates_rps.shape[1]} operating points"
         yield Row(
             BENCHMARK,
             case,
@@ -62,7 +62,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
             "PuLP/CBC",
             Goal("<=", 1.001),
         )
-        yield Row(BENCHMARK, case, "gap that is stated (share)", found.gap)
+        yield Row(BENCHMARK, case, "stated optimality gap (share)", found.gap)
         if models <= MAX_OVER_DEMAND:
             yield from over_demand(models, offers, wanted, say)
 
@@ -80,18 +80,18 @@ def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterat
     one_type = Offers(rates, np.ones(rates.shape[1]), np.zeros(rates.shape[1], bool))
     peer = [by_cbc(one_type, Wanted(rps * shares)).usd_per_hour for rps in demands[::EACH]]
     say(f"{models} models over the demand: {took_s:.2f} s, {found[::EACH]}, CBC {peer}")
-    case = f"{models} models, {rates.shape[1]} columns of one type, {DEMANDS} demands"
+    case = f"{models} models, {rates.shape[1]} operating points of one type, {DEMANDS} demands"
     yield Row(
         BENCHMARK,
         case,
-        "seconds to all demands (lower is better)",
+        "seconds for all demands (lower is better)",
         took_s,
         goal=Goal("<=", LIMIT_S, of="ours"),
     )
     yield Row(
         BENCHMARK,
         case,
-        f"servers at {len(peer)} demands, in all (lower is better)",
+        f"sum of the servers for {len(peer)} demands (lower is better)",
         float(found[::EACH].sum()),
         float(np.sum(peer)),
         "PuLP/CBC",

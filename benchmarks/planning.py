@@ -94,22 +94,23 @@ def run(at: Place, say: Say) -> Iterator[Row]:
             say(f"{name}: {counts[name]} jobs in {took_s:.1f} s")
     assert counts["ours"] == counts["trivial"] == jobs
     ours_s, trivial_s, declared_s = (float(np.median(each)) for each in seconds.values())
+    case = f"a dry run of the study scale, {jobs} jobs"
     yield Row(
         BENCHMARK,
-        f"a dry run of the study scale, {jobs} jobs",
+        case,
         "seconds (lower is better)",
         ours_s,
         trivial_s,
-        "a rule that touches files",
+        "as many jobs of one trivial rule",
         Goal("<=", 1.5),
     )
     yield Row(
         BENCHMARK,
-        "the same",
+        case,
         "seconds (lower is better)",
         ours_s,
         declared_s,
-        f"{counts['declared']} jobs that declare the same files, found in a table",
+        f"{counts['declared']} jobs that declare the same files",
     )
 
 

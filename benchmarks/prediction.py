@@ -61,7 +61,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
         for step, off in found.items():
             if len(off):
                 say(f"{out} left out, {step}")
-                case = f"{step}, {step.description}; left out: the {out} ({len(off)} predictions)"
+                case = f"{step}, {step.description}; without the {out} ({len(off)} predictions)"
                 yield Row(BENCHMARK, case, "median error (share)", float(np.median(off)))
                 yield Row(BENCHMARK, case, "90th percentile (share)", float(np.quantile(off, 0.9)))
         if out is Out.MIX:
@@ -73,7 +73,9 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     for server, files in stored_files():
         ends = [each for path in files for each in json.loads(path.read_text())["mixes"]]
         halves = [(each["high"] - each["low"]) / 2 / each["value"] for each in ends]
-        yield Row(BENCHMARK, server, "noise: half of a 95 % interval", float(np.median(halves)))
+        yield Row(
+            BENCHMARK, server, "median half-width of measured intervals", float(np.median(halves))
+        )
 
 
 def stored_files() -> Iterator[tuple[str, list[Path]]]:
@@ -117,7 +119,7 @@ def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
     ours, lowest = float(np.median(chosen)), float(np.median(of_utilisation))
     return Row(
         BENCHMARK,
-        f"the step that other mixes choose; left out: the mix ({len(chosen)} predictions)",
+        f"the step that the other mixes select; without the mix ({len(chosen)} predictions)",
         "median error (share; lower is better)",
         ours,
         lowest,
@@ -135,8 +137,9 @@ def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
     names = sorted({model for models in mixes for model in models})
     orders = [_in_turn(mixes, rng.permutation(names).tolist()) for _ in range(ORDERS)]
     for first in FIRST:
-        case, what = f"{path.stem}, {first} mixes known", "share within the interval of nine of ten"
-        for by, claimed in (("", True), (", by their scatter alone", False)):
+        case = f"{path.stem}, {first} measured mixes"
+        what = "share within the 90 % prediction interval"
+        for by, claimed in (("", True), (", without the minimum width", False)):
             covered = [
                 inside
                 for order in orders

@@ -1,6 +1,6 @@
 """Does a study answer the same when it is asked again? On the machine at hand.
 
-The default study with one mix, each time from restarted servers: on the host as it is, and beside
+The default study with one mix, each time from restarted servers: on the unchanged host, and beside
 a process that bursts on the server's core.
 """
 
@@ -47,11 +47,11 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     os.sched_setaffinity(0, [at.client_core, at.server_core])
     say("the study as it is")
     runs = [_measured(folder, say) for _ in range(RUNS)]
-    yield from rows_of(f"the host as it is, {RUNS} runs", runs)
+    yield from rows_of(f"unchanged host, {RUNS} runs", runs)
     with bursts_on(at.server_core):
         runs = [_measured(folder, say) for _ in range(RUNS)]
     low_s, high_s = BURST_S
-    case = f"beside bursts of {low_s:g} to {high_s:g} s, {BURSTING:.0%} of the time, {RUNS} runs"
+    case = f"with bursts of {low_s:g} to {high_s:g} s, {BURSTING:.0%} of the time, {RUNS} runs"
     yield from rows_of(case, runs)
 
 
@@ -112,12 +112,12 @@ def rows_of(case: str, runs: Sequence[Peaks]) -> Iterator[Row]:
     metric = "share of pairs of runs whose intervals of the sharing ratio overlap"
     yield Row(BENCHMARK, case, metric, float(np.mean(pairs)), goal=Goal(">=", 0.95, "ours"))
     between, claimed = float(np.std(np.log(ratios[:, 0]), ddof=1)), _claimed(ratios)
-    metric = "deviation of the ratio between runs / that of its interval"
+    metric = "deviation of the sharing ratio between runs / deviation that its interval states"
     yield Row(BENCHMARK, case, metric, between / claimed, goal=Goal("<=", 1, "ours"))
     yield Row(BENCHMARK, case, "mean sharing ratio", float(np.mean(ratios[:, 0])))
     yield Row(BENCHMARK, case, "deviation of the sharing ratio between runs", between)
     blind = [_without_speeds(peaks) for peaks in runs]
-    metric = "the same, if the speed of the host were not seen in each cell"
+    metric = "deviation of the sharing ratio between runs, from the peaks alone"
     yield Row(BENCHMARK, case, metric, float(np.std(np.log(blind), ddof=1)))
     for mix in dict.fromkeys(cell["mix"] for cell in cells):
         rates = [_number(cell["estimate_rps"]) for cell in cells if cell["mix"] == mix]

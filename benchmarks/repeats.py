@@ -30,7 +30,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
                 yield Row(
                     BENCHMARK,
                     case,
-                    f"share of 95 % intervals of a {what} with the truth (higher is better)",
+                    f"share of 95 % intervals of {what}s that contain the truth (higher is better)",
                     covered(ends),
                     goal=NOMINAL,
                 )

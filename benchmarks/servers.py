@@ -182,7 +182,7 @@ KNOWN = {
         exponential(0.01), Sla(latency_ms=60), 120, discipline=workers(2)
     ),
     "6 ms with 5 % jitter, p95 <= 30 ms": single(jittered(0.006), Sla(latency_ms=30), 100),
-    "one request in ten slow, 5 ms, p95 <= 50 ms": single(rarely_slow(0.005), P50, 120),
+    "one request in ten is slow, 5 ms, p95 <= 50 ms": single(rarely_slow(0.005), P50, 120),
     "batches of up to 8, p95 <= 30 ms": batches(8),
     "two models on one core, 4 and 12 ms, p95 <= 40 and 80 ms": one_core(
         {0.004: 40, 0.012: 80}, 80, (0.75, 0.25)
@@ -192,9 +192,9 @@ KNOWN = {
     ),
 }
 
-SHARED_OUT = "all at once, exponential, 5 ms, p95 <= 50 ms"
-STALLS = "a stall of 300 ms in each 500 requests, 5 ms, p95 <= 50 ms"
-TIES = "two tenants of equal limits, 5 ms, p95 <= 50 ms"
+SHARED_OUT = "processor sharing, exponential service times, 5 ms, p95 <= 50 ms"
+STALLS = "a stall of 300 ms every 500 requests, 5 ms, p95 <= 50 ms"
+TIES = "two equal tenants, 5 ms, p95 <= 50 ms"
 WANDERS = Host(deviation=0.08, memory_s=20)
 GAPS = {
     SHARED_OUT: single(exponential(0.005), P50, 120, discipline=processor_sharing),
@@ -212,11 +212,11 @@ HELD_OUT = {
         deterministic(0.01), Sla(latency_ms=60), 120, discipline=workers(2)
     ),
     "batches of up to 4, p95 <= 30 ms": batches(4),
-    "all at once, 5 ms, p95 <= 50 ms": single(
+    "processor sharing, 5 ms, p95 <= 50 ms": single(
         deterministic(0.005), P50, 120, discipline=processor_sharing
     ),
     "a pause of 200 ms after one request in 400, 5 ms, p95 <= 50 ms": single(rare_pauses, P50, 120),
-    "gamma work on a host that wanders by 8 % within 20 s": single(
+    "gamma work on a host that drifts by 8 % within 20 s": single(
         gamma(0.005, 0.5), P50, 120, host=WANDERS
     ),
     TIES: Server((deterministic(0.005),) * 2, (P50,) * 2, 120, shares=(0.5, 0.5)),

@@ -1,7 +1,7 @@
 """Does the interval of a sharing ratio hold what it says? Studies of two tenants, in virtual time.
 
 A study is three cells, one after another on a host that wanders on meanwhile: each tenant alone,
-then both in the mix 1 : 1 of what was found. The truth is the ratio on a quiet host.
+then both in the mix 1 : 1 of what was found. The truth is the ratio on an idle host.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Pair:
 
     @cached_property
     def truth(self) -> float:
-        """The sharing ratio on a quiet host: what both carry together, each in its peaks."""
+        """The sharing ratio on an idle host: what both carry together, each in its peaks."""
         alone_rps = np.array([limit_rps(self.server(0)), limit_rps(self.server(1))])
         shares = alone_rps / alone_rps.sum()
         together_rps = limit_rps(replace(self.server(0, 1), shares=tuple(shares)))
@@ -86,16 +86,16 @@ class Pair:
 
 
 PAIRS = {
-    "4 and 12 ms with 5 % jitter, p95 <= 40 and 80 ms": Pair(
+    "service times of 4 and 12 ms with 5 % jitter, p95 <= 40 and 80 ms": Pair(
         (jittered(0.004), jittered(0.012)), (Sla(latency_ms=40), Sla(latency_ms=80)), instances=True
     ),
-    "the same, 15 % slower while both work": Pair(
+    "service times of 4 and 12 ms, 15 % slower while both work, p95 <= 40 and 80 ms": Pair(
         (jittered(0.004), jittered(0.012)),
         (Sla(latency_ms=40), Sla(latency_ms=80)),
         instances=True,
         interference=0.15,
     ),
-    "exponential work of 5 and 10 ms, p95 <= 50 and 100 ms": Pair(
+    "exponential service times of 5 and 10 ms, p95 <= 50 and 100 ms": Pair(
         (exponential(0.005), exponential(0.01)), (P50, Sla(latency_ms=100))
     ),
 }
@@ -113,7 +113,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     os.sched_setaffinity(0, [at.client_core, at.server_core])
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for name, pair in PAIRS.items():
-            for on, host in {"on a quiet host": None, **HOSTS}.items():
+            for on, host in {"on an idle host": None, **HOSTS}.items():
                 case = f"{name}, {on}"
                 found = list(pool.map(partial(study, pair, host), range(STUDIES)))
                 say(f"{case}: true ratio {pair.truth:.3f}, {STUDIES} studies")
@@ -125,15 +125,11 @@ def rows_of(case: str, found: Sequence[Studied], truth: float) -> Iterator[Row]:
     covers, ratios, widths = _told([each.ratio for each in known], truth)
     covers_so, ratios_so, _ = _told([each.by_searches for each in known], truth)
     for metric, value, goal in (
-        ("share of 95 % intervals with the truth (higher is better)", covers, NOMINAL),
-        ("the same by the searches alone", covers_so, None),
+        ("share of 95 % intervals that contain the truth (higher is better)", covers, NOMINAL),
+        ("share of 95 % intervals that contain the truth, searches alone", covers_so, None),
         ("mean of ratio / truth", float(np.mean(ratios)), None),
         ("standard deviation of the ratio", float(np.std(ratios)), None),
-        (
-            "standard deviation by the searches alone",
-            float(np.std(ratios_so)),
-            None,
-        ),
+        ("standard deviation of the ratio, searches alone", float(np.std(ratios_so)), None),
         ("width of the interval / truth", float(np.mean(widths)), None),
         (
             "half-width / (1.96 x standard deviation) (lower is better)",
