@@ -239,3 +239,15 @@ def test_the_report_has_page_tables_and_figures_by_their_names(edited, report, t
     (page,) = report.glob("data/raw/*/report.html")
     seen = browser.look(page.read_text(), tmp_path, (1100,))
     assert seen["console"] == [] and seen["1100"]["broken"] == 0 < seen["1100"]["images"]
+
+
+# The scheduler
+
+
+def test_snakemake_plans_once_for_each_finished_job(empty, tmp_path):
+    """With a limit on jobs per second, it would plan once more per second for each of them."""
+    workflow = empty.copy(tmp_path / "workflow")
+    workflow.fake("measure", MAKE_OUTPUTS + "import time\ntime.sleep(1)\n")
+    messages = "".join(workflow.messages("measurements", "--cores", "2", "--verbose"))
+    finished = len(re.findall("Finished job", messages))
+    assert finished > 5 and messages.count("Ready jobs:") <= finished + 2

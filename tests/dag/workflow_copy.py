@@ -73,9 +73,13 @@ class Workflow:
 
     def run(self, *arguments: str) -> str:
         """Run the workflow for real, with its fake steps; what it says on standard output."""
+        return self.messages(*arguments)[0]
+
+    def messages(self, *arguments: str) -> tuple[str, str]:
+        """The same, and what it says on standard error."""
         code, output, errors = self._snakemake(*arguments)
         assert code == 0, output + errors
-        return output
+        return output, errors
 
     def script(self, *arguments: str) -> str:
         """Run one of its scripts, which may call Snakemake; what it says on standard output."""
