@@ -40,8 +40,9 @@ from perseus.study.read import read_study
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "perseus-carried"
-# Prefix of the Python library in the wheel. Only the stub for Python 3.13 needs this library.
-LEFT_OUT = "libpython3-"
+# Prefix of Python's libraries in the wheel. For example, the stub for Python 3.13 needs
+# libpython3-419a3a08.13.so.1.0.
+LIBPYTHON = "libpython3-"
 
 
 def main() -> None:
@@ -161,7 +162,7 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     libraries = [
         path
         for path in (site / "nvidia_pytriton.libs").iterdir()
-        if not path.name.startswith(LEFT_OUT)
+        if not path.name.startswith(LIBPYTHON) or f"{python.removeprefix('3')}.so" in path.name
     ]
     backend = triton / "backends" / "python"
     paths = [triton / "bin" / "tritonserver", stub, *libraries]

@@ -53,6 +53,13 @@ def study_of(folder: Path):
     return read_study(raw, prices=ROOT / "config/prices.csv", folder=ROOT), names
 
 
+@pytest.mark.parametrize(("python", "packed"), [("3.12", 0), ("3.13", 1)])
+def test_only_the_stub_for_python_3_13_gets_the_library_of_python(carried, python, packed):
+    names = [name for _, name in carried["pack"].files(python, None)]
+    assert sum("libpython3-" in name for name in names) == packed
+    assert any("libtritonserver" in name for name in names)
+
+
 def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monkeypatch):
     study, names = study_of(tmp_path)
     monkeypatch.setattr(carried["pack"], "files", lambda python, libpython: [])
