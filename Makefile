@@ -14,8 +14,8 @@
 # make docs   build the documentation as a site: build/site/index.html
 # make bench  install everything and run the benchmarks: docs/evidence/benchmarks.md
 #             (only one part: make bench BENCH=client; or honesty, search, live, limit, coverage,
-#             sharing, ablation, repeats, repeatability, noise, planning, aggregation, planner,
-#             compare, prediction)
+#             sharing, interference, ablation, repeats, repeatability, noise, planning, aggregation,
+#             planner, compare, prediction)
 #
 # For another Python, run: make PYTHON=python3.12 all. For another study or more cores, run:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml

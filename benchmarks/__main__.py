@@ -1,8 +1,8 @@
 """Run benchmarks, all or those named, and write their tables and docs/evidence/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [sharing]
-    [ablation] [repeats] [repeatability] [noise] [planning] [aggregation] [planner] [compare]
-    [prediction]
+    [interference] [ablation] [repeats] [repeatability] [noise] [planning] [aggregation]
+    [planner] [compare] [prediction]
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from benchmarks import (
     compare,
     coverage,
     honesty,
+    interference,
     limit,
     noise,
     planner,
@@ -97,6 +98,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "limit": limit.run,
     "coverage": coverage.run,
     "sharing": sharing.run,
+    "interference": interference.run,
     "ablation": ablation.run,
     "repeats": repeats.run,
     "repeatability": repeatability.run,

@@ -1,14 +1,15 @@
-"""The model repository of a server whose truth is known."""
+"""Model repositories of servers whose truth is known."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-SLEEP_BACKENDS = Path(__file__).parent / "backends"
+KNOWN_BACKENDS = Path(__file__).parent / "backends"
 
 
 @dataclass(frozen=True)
@@ -20,23 +21,40 @@ class Sleep:
     stall_ms: float = 0.0
 
 
+@dataclass(frozen=True)
+class Spin:
+    """A server that works for `rounds` per request, `slower` times as long while another works.
+
+    `busy` is a file that two servers share, and `index` is the place of this server in it.
+    """
+
+    rounds: int
+    slower: float
+    busy: str
+    index: int
+
+
 def write_sleep(repository: Path, sleep: Sleep) -> str:
     """A model that answers one number with one number after a known time; its name."""
-    parameters = {
-        "service_ms": sleep.service_ms,
-        "stall_every": sleep.stall_every,
-        "stall_ms": sleep.stall_ms,
-    }
+    return _write(repository, "sleep", "sleep", asdict(sleep))
+
+
+def write_spin(repository: Path, name: str, spin: Spin) -> str:
+    """A model that answers one number with one number after a known work; its name."""
+    return _write(repository, name, "spin", asdict(spin))
+
+
+def _write(repository: Path, name: str, backend: str, parameters: Mapping[str, object]) -> str:
     config = pb.ModelConfig(
-        name="sleep",
-        backend="sleep",
+        name=name,
+        backend=backend,
         max_batch_size=1,
         input=[pb.ModelInput(name="input", data_type=pb.TYPE_FP32, dims=(1,))],
         output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[1])],
     )
     config.instance_group.add(count=1, kind=pb.ModelInstanceGroup.Kind.KIND_CPU)
     for key, value in parameters.items():
-        config.parameters[key].string_value = f"{value:g}"
-    (repository / "sleep" / "1").mkdir(parents=True, exist_ok=True)
-    (repository / "sleep" / "config.pbtxt").write_text(text_format.MessageToString(config))
-    return "sleep"
+        config.parameters[key].string_value = str(value)
+    (repository / name / "1").mkdir(parents=True, exist_ok=True)
+    (repository / name / "config.pbtxt").write_text(text_format.MessageToString(config))
+    return name

@@ -83,6 +83,14 @@ the results by server and host.
 100 simulated studies of two models with the preset `quick`: each model alone and then both, on a
 host whose speed changes. The truth is the ratio on an idle host.
 """,
+    "interference": """## Sharing ratio of a server with known interference
+
+**Question:** does a study find the sharing ratio of a real server whose truth is known?
+**Method:** two models work for a known number of rounds per request on one core, and a round takes
+longer by a known share while both models work. Each study searches the peak of each model alone
+and of both together with the preset `quick`. The truth is the ratio of a simulated queue with
+processor sharing, the measured service times and the same slowdown.
+""",
     "ablation": """## Contribution of each rule of the estimate
 
 **Question:** how much does each rule of the estimate contribute? **Method:** each rule is removed

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
+from benchmarks.models import KNOWN_BACKENDS, Sleep, write_sleep
 from perseus.host import cores
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
@@ -54,18 +54,17 @@ def serving(at: Place, repository: Path, backends: Path = BACKENDS) -> Iterator[
 def loading(
     at: Place,
     server: RunningServer,
-    client: Client,
-    *,
+    *clients: Client,
     longest_sla_s: float,
     arrivals: Arrivals | None = None,
 ) -> Iterator[LiveSystem]:
-    """The server as a system to search, with one client that has been entered."""
+    """The server as a system to search, with clients that have been entered."""
     with RequestsWriter(at.folder / "requests.parquet") as writer:
         yield LiveSystem(
             server,
-            [client],
+            clients,
             arrivals or Arrivals(),
-            [stream(SEED, 0, 0)],
+            [stream(SEED, 0, i) for i in range(len(clients))],
             writer,
             server_cores=[at.server_core],
             client_cores=[at.client_core],
@@ -102,7 +101,7 @@ def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
     """
     repository = at.folder / "sleep"
     model = write_sleep(repository, sleep)
-    with serving(at, repository, SLEEP_BACKENDS) as server:
+    with serving(at, repository, KNOWN_BACKENDS) as server:
         inputs = inline([np.zeros((1, 1), np.float32)])
         route = Route("grpc", server.grpc_address, model, inputs, timeout_s=20)
         alone_ms = sequential_ms(route, 100, 5)

@@ -30,7 +30,8 @@ from benchmarks.simulation import (
     exponential,
 )
 from perseus.peak.lindley import departures_s
-from perseus.peak.load_line import load_line
+from perseus.peak.load_line import LoadLine, load_line
+from perseus.peak.outcome import Peak
 from perseus.peak.search import find_peak
 from perseus.results.paired import paired_peaks
 from perseus.results.records import Line, ModelRecord, PeakRecord, RoundRecord
@@ -194,7 +195,12 @@ def searched(
         names=names,
         rng=rng,
     )
-    record = PeakRecord.model_construct(
+    return record_of(peak, names, of_cell, line), system.clock_s
+
+
+def record_of(peak: Peak, names: Sequence[str], of_cell: Run, line: LoadLine) -> PeakRecord:
+    """What record.json says of a search: of these tenants, alone or as a mix."""
+    return PeakRecord.model_construct(
         task=MeasureTask.model_construct(
             scenario="+".join(names),
             server=SERVER,
@@ -210,7 +216,6 @@ def searched(
         rounds=tuple(RoundRecord(**asdict(each)) for each in peak.rounds),
         model=ModelRecord(**asdict(peak.model)),
     )
-    return record, system.clock_s
 
 
 def without_pairs(record: PeakRecord) -> PeakRecord:

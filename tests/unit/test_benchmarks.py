@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import runpy
 import sys
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from google.protobuf import text_format
+from google.protobuf import json_format, text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from benchmarks import (
@@ -31,7 +34,7 @@ from benchmarks import (
     servers,
     sharing,
 )
-from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
+from benchmarks.models import KNOWN_BACKENDS, Sleep, Spin, write_sleep, write_spin
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.peer_search import Level, Mode
 from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_levels
@@ -349,9 +352,35 @@ def test_the_model_is_written_where_triton_looks_for_them(tmp_path):
     name = write_sleep(tmp_path, Sleep(5, stall_every=500, stall_ms=300))
     config = text_format.Parse((tmp_path / name / "config.pbtxt").read_text(), ModelConfig())
     assert (config.name, config.max_batch_size, config.instance_group[0].count) == (name, 1, 1)
-    assert (SLEEP_BACKENDS / config.backend / "model.py").is_file()
+    assert (KNOWN_BACKENDS / config.backend / "model.py").is_file()
     assert (tmp_path / name / "1").is_dir()
     assert config.parameters["stall_ms"].string_value == "300"
+
+
+@pytest.mark.parametrize(("other_works", "rounds"), [(0, 100), (1, 125)])
+def test_a_request_takes_more_rounds_while_the_other_model_works(
+    other_works, rounds, tmp_path, monkeypatch
+):
+    """100 rounds of work, a quarter longer beside the other model. The own byte says so."""
+    for name in ("triton_python_backend_utils", "perseus_tensors"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    backend = runpy.run_path(str(KNOWN_BACKENDS / "spin" / "model.py"))
+    busy, own = tmp_path / "busy", []
+    busy.write_bytes(bytes([0, other_works]))
+    name = write_spin(tmp_path, "first", Spin(100, 1.25, str(busy), 0))
+    config = text_format.Parse((tmp_path / name / "config.pbtxt").read_text(), ModelConfig())
+    model = backend["TritonPythonModel"]()
+    model.initialize(
+        {"model_config": json_format.MessageToJson(config, preserving_proto_field_name=True)}
+    )
+
+    def sha256(block):
+        own.append(busy.read_bytes()[0])
+        return MagicMock()
+
+    monkeypatch.setattr(hashlib, "sha256", sha256)
+    model.serve()
+    assert own == [1] * rounds and busy.read_bytes()[0] == 0
 
 
 # --- rows and the page
