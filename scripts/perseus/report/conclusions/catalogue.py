@@ -37,17 +37,24 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
-    each = [_named(row) for _, row in front.iterrows()]
-    shown = each[:: -(-len(each) // MAX_NAMED)]
+    fronts = dict(list(front.groupby("precision", sort=False)))
+    first = "fp32" if "fp32" in fronts else next(iter(fronts))
     of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} per request"
-    few = "" if len(shown) == len(each) else f" The front has {len(each)}; these are evenly spread."
     return Conclusion(
         "unclear",
-        f"Of {of}, within {SLAS[sla]}: {front['model'].nunique()} on the front of accuracy and"
-        " cost",
-        (f"{listed(shown)}.{few}", *_without(rows)),
+        f"Of {of}, within {SLAS[sla]}: {fronts[first]['model'].nunique()} on the front of accuracy"
+        f" and cost in {first}",
+        (*(_networks(fronts[each]) for each in sorted(fronts, key=first.__ne__)), *_without(rows)),
         (to_table("catalogue"),),
     )
+
+
+def _networks(front: pd.DataFrame) -> str:
+    """Return a sentence with the networks on the front of one precision."""
+    each = [_named(row) for _, row in front.iterrows()]
+    shown = each[:: -(-len(each) // MAX_NAMED)]
+    few = "" if len(shown) == len(each) else f" The front has {len(each)}; these are evenly spread."
+    return f"{listed(shown)}.{few}"
 
 
 def _count(number: int | str, what: str) -> str:

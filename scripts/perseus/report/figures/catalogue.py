@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,22 +17,26 @@ from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a network with one runtime: left is cheaper, up is more accurate. The line is"
-    " the Pareto front: no other network is both cheaper and more accurate. Labels name networks"
-    " on the front. Torchvision publishes the accuracies, for fp32."
+    "Each mark is a network with one runtime: left is cheaper, up is more accurate. A line is the"
+    " Pareto front of one precision: no other network is both cheaper and more accurate. Labels"
+    " name the networks on the solid front. Torchvision publishes the accuracies, for fp32: losses"
+    " in other precisions are not included."
 )
 ALSO = ("catalogue_predictions",)
 
 MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
-BESIDE: Final = 2.0
-"""The cost axis goes from the least cost divided by this factor to the highest cost times this
-factor."""
+FOR_NAMES, BESIDE = 6.0, 1.5
+"""The cost axis goes from the least cost divided by the first factor to the highest cost times the
+second factor; the names of the networks are on its left."""
 
 WIDE: Final = 30.0
 """If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
 only."""
+
+NAME_HEIGHT: Final = 0.04
+"""Least distance of two names, as a share of the range of accuracies."""
 
 COST: Final = "usd_per_million_inferences"
 
@@ -45,17 +50,25 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     ways = list(dict.fromkeys(zip(known["runtime"], known["precision"], strict=True)))
     shown = groups[:MAX_PANELS]
     figure, axes = panels(style, len(shown), min(2, len(shown)), 75, 12, sharey=True)
+    height = NAME_HEIGHT * (known["top1"].max() - known["top1"].min())
     for panel, ((images, sla), rows) in zip(axes, shown, strict=True):
         several = "1 image" if images == 1 else f"{images} images"
         panel.set_title(f"{several} a request, {SLAS[str(sla)]}", loc="left", fontsize="small")
         for i, (runtime, precision) in enumerate(ways):
             mine = rows[(rows["runtime"] == runtime) & (rows["precision"] == precision)]
             panel.plot(mine[COST], mine["top1"], **_look(i))
-        _front(panel, rows[rows["on_front"].eq(True)].sort_values(COST))
+        front = rows[rows["on_front"].eq(True)].sort_values(COST)
+        named = "fp32" if "fp32" in set(front["precision"]) else front["precision"].iloc[0]
+        for precision, mine in front.groupby("precision", sort=False):
+            look = "-" if precision == named else ":"
+            panel.step(
+                mine[COST], mine["top1"], look, where="post", color=GREY, linewidth=1, zorder=0
+            )
+        _names(panel, front[front["precision"] == named], height)
         _cost_axis(panel, rows[COST])
     axes[0].set_ylabel("top-1 on ImageNet (%)")
     handles = [Line2D([], [], **_look(i), label=_title(*way)) for i, way in enumerate(ways)]
-    legend(figure, [*handles, Line2D([], [], color=GREY, label="the front")], 4)
+    legend(figure, [*handles, Line2D([], [], color=GREY, label="front")], 4)
     remainder(figure, len(shown), len(groups), "SLAs and batches", "catalogue.csv")
     return figure
 
@@ -64,7 +77,7 @@ def _cost_axis(panel: Axes, usd: pd.Series) -> None:
     """Set the limits and ticks of the cost axis, with margins so that close costs still have
     ticks."""
     panel.set_xscale("log")
-    panel.set_xlim(usd.min() / BESIDE, usd.max() * BESIDE)
+    panel.set_xlim(usd.min() / FOR_NAMES, usd.max() * BESIDE)
     is_wide = usd.max() / usd.min() > WIDE
     panel.xaxis.set_major_locator(LogLocator(subs=(1,) if is_wide else (1, 2, 5)))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -87,15 +100,23 @@ def _title(runtime: str, precision: str) -> str:
     return f"{known.title if known else runtime}, {precision or 'precision unknown'}"
 
 
-def _front(panel: Axes, rows: pd.DataFrame) -> None:
-    panel.step(rows[COST], rows["top1"], where="post", color=GREY, linewidth=1, zorder=0)
+def _names(panel: Axes, rows: pd.DataFrame, height: float) -> None:
+    """Write the names of the networks on a front left of their marks, where few marks lie.
+
+    `height` is the least distance of two names, in percent of accuracy.
+    """
     step = -(-len(rows) // MAX_NAMED) or 1
-    for _, row in rows.iloc[::step].iterrows():
+    below = -np.inf
+    for _, row in rows.iloc[::step].sort_values("top1").iterrows():
+        below = max(float(row["top1"]), below + height)
         panel.annotate(
             str(row["model"]),
             (row[COST], row["top1"]),
-            xytext=(3, -7),
-            textcoords="offset points",
+            xytext=(-16, below),
+            textcoords=("offset points", "data"),
+            ha="right",
+            va="center",
             fontsize="xx-small",
             color=DARK,
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 1},
         )

@@ -76,7 +76,7 @@ NOTE = (
     " a simulated queue (docs/explanation/catalogue.md). Accuracies are the published accuracies"
     " of the weights of torchvision in fp32. In another precision, the relative error of the"
     " responses indicates the loss of accuracy. A network is on the front if every cheaper network"
-    " with the same kind of SLA and the same number of images per request is less accurate."
+    " with the same kind of SLA, precision and number of images per request is less accurate."
 )
 SHOWN = {
     "cell": "cell",
@@ -90,8 +90,8 @@ SHOWN = {
     "SLA": "sla",
     "SLA (ms)": "sla_ms",
     "limit (requests/s)": ("limit_rps", "ci_low_rps", "ci_high_rps"),
-    "certified (requests/s)": "certified_rps",
-    "USD per million images": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
+    "certified": "certified_rps",
+    "USD per million": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
     "on the front": "on_front",
     "verdict": "verdict",
     "why not": "reason",
@@ -167,8 +167,8 @@ SCHEMA = Schema(
         column("ci_high_usd", REAL, "USD",
             "upper end of the 95 % interval of the column usd_per_million_inferences"),
         column("on_front", FLAG, "",
-            "true if the network is on the Pareto front: no other row with the same kind of SLA"
-            " and the same request_batch_size is better in cost or accuracy and at least as good"
+            "true if the network is on the Pareto front: no other row with the same kind of SLA,"
+            " request_batch_size and precision is better in cost or accuracy and at least as good"
             " in the other; null without a cost or an accuracy", null=True),
         column("verdict", TEXT, "",
             "outcome of the cell, with the values of the table peaks. If the outcome is ok, an SLA"
@@ -292,7 +292,8 @@ def _fronts(found: Sequence[Row]) -> Iterator[Row]:
     for i, row in enumerate(found):
         values = (row["usd_per_million_inferences"], row["top1"])
         if all(value is not None and np.isfinite(value) for value in values):
-            groups.setdefault((row["sla"], row["request_batch_size"]), []).append(i)
+            key = row["sla"], row["request_batch_size"], row["precision"]
+            groups.setdefault(key, []).append(i)
     front: dict[int, bool] = {}
     for places in groups.values():
         points = np.array(
