@@ -475,8 +475,8 @@ def test_a_saving_at_the_lower_limits_alone_is_that_of_the_plan_but_not_reliable
     assert (found.option, found.is_reliable) == (other, True)
 
 
-@pytest.mark.parametrize(("probability", "reliable"), [(0.49, False), (0.5, True), (np.nan, True)])
-def test_a_saving_is_not_reliable_where_most_draws_save_nothing(probability, reliable):
+@pytest.mark.parametrize(("probability", "reliable"), [(0.89, False), (0.9, True), (np.nan, True)])
+def test_a_saving_is_not_reliable_where_one_draw_in_ten_saves_nothing(probability, reliable):
     question = Question((A, B), (0.5, 0.5))
     alone = Cost(question, Option("cpu1", False), 10.0, 3, 3.0, 3.0)
     other = Cost(question, Option("cpu1", True), 10.0, 2, 2.0, 2.0, probability)

@@ -11,12 +11,14 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder, wrapped_title
+from perseus.results.fleets.break_even import RELIABLE
+from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Cost of the cheapest whole servers for each demand, planned with lower limits. Shaded:"
     " demands at which sharing is cheaper at the lower limits, at the estimates, and in at least"
-    " half of the random draws of all limits."
+    f" {RELIABLE:.0%} of the random draws of all limits."
 )
 ALSO = ("crossings",)
 
@@ -68,7 +70,7 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
         if server in servers:
             panel.step(
                 line["total_rps"],
-                line["usd_per_hour"],
+                HOURS_PER_MONTH * line["usd_per_hour"],
                 where="mid",
                 color=COLOURS[servers.index(server)],
                 linestyle="-" if shared else "--",
@@ -81,7 +83,7 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
         axis.set_minor_formatter(NullFormatter())
     panel.set_xlim(_first_shown(rows), rows["total_rps"].max())
     panel.set_xlabel("requests/s, all models together")
-    panel.set_ylabel("USD per hour")
+    panel.set_ylabel("USD per month")
 
 
 def _first_shown(rows: pd.DataFrame) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, groupby
+from itertools import count, groupby, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -26,9 +26,16 @@ MIN_RPS = 1.0
 MIN_SERVERS = 0.01
 MAX_SERVERS = 10
 STEPS = 121
-"""Number of demands at which the costs are compared, in equal ratios. The lowest demand is one
-request/s, or MIN_SERVERS of the capacity of a dedicated server if that rate is less. The highest
-demand fills MAX_SERVERS servers."""
+"""Number of demands at which the costs are compared first, in equal ratios. The lowest demand is
+one request/s, or MIN_SERVERS of the capacity of a dedicated server if that rate is less. The
+highest demand fills MAX_SERVERS servers."""
+
+HALVINGS = 4
+"""Number of times that the distance of the demands is halved where the cheapest servers change. The
+table `crossings` then states each change within half a percent."""
+
+RELIABLE = 0.9
+"""Lowest probability of a saving that counts as reliable."""
 
 DRAWS = 100
 """Number of draws of the capacities from which the probability of a saving is computed."""
@@ -119,8 +126,8 @@ the estimates, and whether the savings are reliable."""
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
     """Return the proportions of models for which the costs are compared.
 
-    If the study has a demand, its proportion is the only one. Otherwise each shared scenario gives
-    one proportion, and each model on several servers gives one.
+    If the study has a demand, the models keep the proportion of this demand. Otherwise, there is
+    one proportion for each shared scenario, and one for each model that several servers serve.
 
     In the proportion of a shared scenario, each model needs equally many dedicated servers. No
     proportion occurs twice. The models are in the order of the configuration.
@@ -154,7 +161,7 @@ def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> in
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
-    """Yield the costs of all questions and options at STEPS demands.
+    """Yield the costs of all questions and options at STEPS demands or more.
 
     Each cost includes the head-room and the minimum number of servers that the demand requires.
     Servers without an on-demand price are left out.
@@ -165,12 +172,42 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
         mine = list(of_models(points, question.models))
         if demand is not None:
             mine = [each.leaving(demand.headroom) for each in mine if each.server in demand.servers]
-        yield from _costs(question, mine, with_each)
+        yield from _refined(question, mine, with_each)
 
 
-def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int) -> Iterator[Cost]:
-    """Yield the costs of one question, from operating points that serve no other models."""
-    demands = demands_rps(question, points)
+def _refined(
+    question: Question, points: Sequence[OperatingPoint], with_each: int
+) -> Iterator[Cost]:
+    """Yield the costs of one question by option and demand, with more demands where the cheapest
+    servers change.
+
+    If the combinations of servers are too many for draws, there are no additional demands.
+    """
+    found = list(_costs(question, points, with_each, demands_rps(question, points)))
+    for _ in range(HALVINGS if any(cost.has_probability for cost in found) else 0):
+        found += _costs(question, points, with_each, _between_changes(found))
+    options = list(dict.fromkeys(cost.option for cost in found))
+    yield from sorted(found, key=lambda cost: (options.index(cost.option), cost.total_rps))
+
+
+def _between_changes(of: Sequence[Cost]) -> list[float]:
+    """Return the middle of each two successive demands with different cheapest servers."""
+    found = list(_best_of_each(of))
+    return [
+        float(np.sqrt(before[0].total_rps * after[0].total_rps))
+        for before, after in pairwise(found)
+        if _kind(before) != _kind(after)
+    ]
+
+
+def _costs(
+    question: Question,
+    points: Sequence[OperatingPoint],
+    with_each: int,
+    demands: Sequence[float],
+) -> Iterator[Cost]:
+    """Yield the costs of one question at some demands in requests/s, from operating points that
+    serve no other models."""
     able = {
         option: chosen
         for server in dict.fromkeys(each.server for each in points)
@@ -290,13 +327,11 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
 
     If shared and dedicated servers cost the same, the function chooses dedicated servers, since
     their tenants do not disturb each other. A saving of shared servers is reliable if it exists at
-    the lower limits, at the estimates and in at least half of the draws, if the draws are known. A
-    saving at the lower limits alone may be due to a less certain dedicated peak.
+    the lower limits, at the estimates and in the share RELIABLE of the draws, if the draws are
+    known. A saving at the lower limits alone may be due to a less certain dedicated peak.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
-        by_demand = sorted(asked, key=lambda cost: cost.total_rps)
-        best = [_best(list(same)) for _, same in groupby(by_demand, lambda cost: cost.total_rps)]
-        for (*_, is_reliable), run in groupby(best, key=_kind):
+        for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):
             found = list(run)
             savings = [saving for _, both, _ in found for saving in both]
             yield Stretch(
@@ -307,6 +342,13 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
                 float(np.min([cost.probability_of_saving for cost, *_ in found])),
                 is_reliable,
             )
+
+
+def _best_of_each(of: Sequence[Cost]) -> Iterator[Best]:
+    """Yield the cheapest option at each demand of one question, by ascending demand."""
+    by_demand = sorted(of, key=lambda cost: cost.total_rps)
+    for _, same in groupby(by_demand, key=lambda cost: cost.total_rps):
+        yield _best(list(same))
 
 
 def _kind(best: Best) -> tuple[Option, bool, bool]:
@@ -332,7 +374,7 @@ def _best(same: Sequence[Cost]) -> Best:
         cost
         for cost in cheaper
         if cost.usd_at_estimates < likely * (1 - TOLERANCE)
-        and not cost.probability_of_saving < 0.5  # NaN is an unknown probability
+        and not cost.probability_of_saving < RELIABLE  # NaN is an unknown probability
     ]
     best = min(reliable or cheaper or alone, key=lambda cost: cost.usd_per_hour)
     savings = 1 - best.usd_per_hour / sure, 1 - best.usd_at_estimates / likely

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from math import inf
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
-from perseus.results.fleets.break_even import MAX_SERVERS, MIN_SERVERS, STEPS, stretches
+from perseus.results.fleets.break_even import (
+    MAX_SERVERS,
+    MIN_SERVERS,
+    RELIABLE,
+    STEPS,
+    stretches,
+)
 from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.records import Row
@@ -21,14 +27,14 @@ DESCRIPTION = (
 TITLE = "What is the cheapest at which demand"
 NOTE = (
     f"The cheapest whole servers over the demand, at on-demand prices. The table uses {STEPS}"
-    f" demands in equal ratios. The highest demand fills {MAX_SERVERS} dedicated servers. The"
-    f" lowest demand is one request per second, or {MIN_SERVERS:.0%} of the capacity of a dedicated"
-    " server if that rate is less. All servers are of one type and planned with the lower limits,"
-    " as in Your demand. The table names shared servers if they are cheaper. A saving is reliable"
-    " if shared servers are also cheaper at the estimates and in at least half of the random"
-    " draws. Saving: the lowest and the highest saving in the range, relative to the cheapest"
-    " dedicated servers for the same demand. P(saving > 0): the lowest probability of a saving in"
-    " the range."
+    " demands in equal ratios, and more where the cheapest servers change. The highest demand fills"
+    f" {MAX_SERVERS} dedicated servers. The lowest demand is one request per second, or"
+    f" {MIN_SERVERS:.0%} of the capacity of a dedicated server if that rate is less. All servers"
+    " are of one type and planned with the lower limits, as in Your demand. The table names shared"
+    " servers if they are cheaper. A saving is reliable if shared servers are also cheaper at the"
+    f" estimates and in at least {RELIABLE:.0%} of the random draws. Saving: the lowest and the"
+    " highest saving in the range, relative to the cheapest dedicated servers for the same demand."
+    " P(saving > 0): the lowest probability of a saving in the range."
 )
 SHOWN = {
     "models": "models",
@@ -59,8 +65,8 @@ SCHEMA = Schema(
         column("shared", FLAG, "", "true if some of the cheapest servers are shared"),
         column("reliable", FLAG, "",
             "true if the saving is reliable: shared servers are also cheaper at the estimated"
-            " capacities and in at least half of the random draws, if known; true for dedicated"
-            " servers"),
+            f" capacities and in at least {RELIABLE:.0%} of the random draws, if known; true for"
+            " dedicated servers"),
         column("from_servers", WHOLE, "servers",
             "number of servers at the lowest demand of the range", least=1),
         column("to_servers", WHOLE, "servers",
@@ -94,9 +100,9 @@ SCHEMA = Schema(
             lambda shared, reliable, least_saving: ~(shared & reliable & (least_saving <= 0)),
         ),
         holds(
-            "a reliable saving exists in at least half of the draws, if the probability is known",
+            "a reliable saving has a high probability, if the probability is known",
             lambda shared, reliable, probability_of_saving: (
-                ~(shared & reliable & (probability_of_saving < 0.5))
+                ~(shared & reliable & (probability_of_saving < RELIABLE))
             ),
         ),
         holds(
