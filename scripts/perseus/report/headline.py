@@ -15,7 +15,8 @@ from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import Asked, all_questions, saves
 from perseus.report.conclusions.servers_to_buy import SURE, servers
 from perseus.report.conclusions.sharing import at_most
-from perseus.report.numbers import bounds, percent, significant
+from perseus.report.numbers import bounds, percent, significant, sure, usd
+from perseus.results.fleets.break_even import RELIABLE
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
 MAX_WORDS: Final = 20
@@ -56,16 +57,6 @@ def word_count(text: str) -> int:
     return sum(any(map(str.isalnum, token)) for token in text.split())
 
 
-def sure(probability: float) -> str:
-    """Return a probability as text such as "97 % sure"; a few hundred draws allow at most two
-    digits."""
-    return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
-
-
-def usd(amount: float) -> str:
-    return f"${significant(amount)}"
-
-
 def top_fleets(fleets: pd.DataFrame) -> dict[str, pd.Series]:
     """Return the fleets for the highest level of the demand, by strategy."""
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
@@ -93,6 +84,10 @@ def _fleet(tables: Tables) -> Headline | None:
         return Headline(kind, f"{buy} {enough}; dedicated servers alone cannot carry the demand.")
     if row["saving"] > 1e-9:
         cheaper = f"{percent(row['saving'])} less than dedicated servers"
+        chance = row["probability_of_saving"]
+        if pd.notna(chance):
+            enough = f"{enough[:-1]}, {sure(chance).removesuffix(' sure')} to save)"
+            kind = kind if chance >= RELIABLE else "perhaps"
         return Headline(kind, f"{buy}, {cheaper} {enough}.")
     return Headline(kind, f"{buy} {enough}; sharing is no cheaper than dedicated servers.")
 

@@ -18,11 +18,9 @@ from perseus.report.headline import (
     cost_bounds,
     saving_bounds,
     saving_range,
-    sure,
     top_fleets,
-    usd,
 )
-from perseus.report.numbers import bounds, percent, significant
+from perseus.report.numbers import bounds, percent, significant, sure, usd
 from perseus.results.fleets.plans import SHARING
 
 RATE: Final = "requests/s"
@@ -109,9 +107,14 @@ def _money(tables: Tables) -> Iterator[Card]:
 def _on_full_servers(best: pd.Series) -> Card:
     if best["saving"] >= 0:
         note = f"{saving_bounds(best)} (95 %)"
-        return Card("Saving on full servers", percent(best["saving"]), note=note)
+        return Card(f"Saving on full servers{_of_mix(best)}", percent(best["saving"]), note=note)
     note = f"{cost_bounds(best)} (95 %)"
-    return Card("Extra cost on full servers", percent(-best["saving"]), note=note)
+    return Card(f"Extra cost on full servers{_of_mix(best)}", percent(-best["saving"]), note=note)
+
+
+def _of_mix(saving: pd.Series) -> str:
+    """Return the weights of a mix as text; empty without weights."""
+    return f", mix {saving['weights']}" if saving["weights"] else ""
 
 
 def _of_demand(row: pd.Series) -> Iterator[Card]:

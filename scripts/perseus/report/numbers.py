@@ -40,6 +40,17 @@ def chance(probability: float) -> str:
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
+def sure(probability: float) -> str:
+    """Return a probability as text such as "97 % sure"; a few hundred draws allow at most two
+    digits."""
+    return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
+
+
+def usd(amount: float) -> str:
+    """Return an amount as text such as "$34.7"."""
+    return f"${significant(amount)}"
+
+
 def significant(value: float | None) -> str:
     """Return a number as text with three significant digits; an en dash without a number.
 

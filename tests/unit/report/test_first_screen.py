@@ -16,6 +16,7 @@ from test_sentences import (
     CLOSE,
     DEAR,
     FIRST,
+    KNOWN,
     LATER,
     LOST,
     MIX,
@@ -67,6 +68,8 @@ HEADLINES = {
         ASKED,
         fleet(together={"saving": 0.0}),
     ),
+    "Buy 3 servers for $219 a month, 25 % less than dedicated servers (97 % sure to suffice, 80 %"
+    " to save).": (fleet(together=KNOWN | {"probability_of_saving": 0.8}), ASKED),
     "Buy 3 servers for $219 a month (over 99 % sure to suffice); sharing is no cheaper than"
     " dedicated servers.": (
         fleet(together={"saving": 0.0, "probability_enough": 1.0}),

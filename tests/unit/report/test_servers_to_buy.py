@@ -141,7 +141,7 @@ def test_one_run_of_each_is_said():
         made = synthetic.records(truth, mixes=((1, 1),), holds=())
         (conclusion,) = concluded(records=made, rps={"a": 5.0})
         assert ("a single server start" in " ".join(conclusion.sentences)) == (repeats == 1)
-        assert conclusion.sentences[-1].startswith("This run used the preset quick")
+        assert conclusion.sentences[-1].startswith("The preset quick gives a first answer")
 
 
 @pytest.mark.parametrize("rps", [{"a": 5.0, "b": 5.0}, None])

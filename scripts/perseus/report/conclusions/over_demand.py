@@ -12,8 +12,8 @@ import pandas as pd
 
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.servers_to_buy import not_sure, points_of, servers
-from perseus.report.links import Link, to_lines, to_table
-from perseus.report.numbers import listed, percent, significant
+from perseus.report.links import Link, on_line, to_lines, to_table
+from perseus.report.numbers import listed, percent, significant, sure, usd
 
 MAX_LISTED: Final = 4
 """Largest number of ranges of the demand for which the conclusion has a sentence each."""
@@ -38,14 +38,41 @@ class Asked:
         return float(self.stretches[-1]["to_rps"])
 
     def sentences(self, tables: Tables) -> list[str]:
-        sentences = [_stretch(row) for row in self.stretches[:MAX_LISTED]]
+        rows = self.stretches[:MAX_LISTED]
+        sentences = [_stretch(row, is_first=row is rows[0]) for row in rows]
         if len(self.stretches) > MAX_LISTED:
             sentences.append(
                 f"There are {len(self.stretches)} ranges of demand up to"
                 f" {significant(self.most_rps)} requests/s: see the table of the cheapest servers"
                 " by demand."
             )
-        return [*sentences, *not_sure(tables, self.points)]
+        return [
+            *sentences,
+            *self._mixes(tables["operating_points"]),
+            *not_sure(tables, self.points),
+        ]
+
+    def _mixes(self, carried: pd.DataFrame) -> Iterator[str]:
+        """Yield a sentence about the demand that one shared server carries with each mix, if all
+        mixes belong to one scenario."""
+        parts = str(self.stretches[0]["proportion"]).split(", ")
+        shares = [float(part.rsplit(" ", 1)[1].removesuffix("%")) / 100 for part in parts]
+        shared = self.points[self.points["models"] == " + ".join(self.models)]
+        found = {}
+        for _, point in shared.iterrows():
+            mine = on_line(carried, point) & (carried["preset"] == point["preset"])
+            rows = carried[mine].set_index("model")["lower_rps"]
+            if set(rows.index) == set(self.models):
+                pairs = zip(self.models, shares, strict=True)
+                found[point["weights"]] = min(rows[model] / share for model, share in pairs)
+        if len(found) < 2 or shared["scenario"].nunique() > 1:
+            return
+        first, *others = sorted(found, key=lambda mix: found[mix], reverse=True)
+        yield (
+            f"In this proportion, one shared server carries most with the mix {first}: about"
+            f" {found[first]:.0f} requests/s, and"
+            f" {', '.join(f'{found[mix]:.0f} with {mix}' for mix in others)}."
+        )
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
@@ -86,9 +113,8 @@ def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
     kind, headline = _whether_to_share(asked)
     sentences = (
         *asked.sentences(tables),
-        f"All of this is for requests in the proportion {proportion}, in the order of the names."
-        " For another demand, set it in the report (Your demand) or in the configuration"
-        " (demand:).",
+        f"These results hold for the proportion {proportion}, in the order of the names. For"
+        " another demand, use Your demand in the report, or demand: in the configuration.",
     )
     rank = max((row["to_rps"] for row in asked.shared_at_first), default=0.0) / asked.most_rps
     return Conclusion(kind, headline, sentences, asked.behind, rank)
@@ -112,12 +138,12 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
     if len(shared) == len(rows):
         return "yes", (
             f"{who} should share at every demand: it saves {_range(shared)}{_probability(shared)}"
-            f" (tested up to {most} requests/s together, {_proportion(rows)})"
+            f" (tested up to {most} requests/s in total, {_proportion(rows)})"
         )
     if at_first:
         until = significant(at_first[-1]["to_rps"])
         return "yes", (
-            f"{who} should share up to {until} requests/s together, {_proportion(rows)}: it saves"
+            f"{who} should share up to {until} requests/s in total, {_proportion(rows)}: it saves"
             f" {_range(at_first)}{_probability(at_first)}"
         )
     saving = percent(max(row["most_saving"] for row in shared))
@@ -133,31 +159,27 @@ def _proportion(rows: Sequence[pd.Series]) -> str:
     return " : ".join(each).replace("%", " %")
 
 
-def _stretch(row: pd.Series) -> str:
+def _stretch(row: pd.Series, is_first: bool) -> str:
     first, last = significant(row["from_rps"]), significant(row["to_rps"])
-    at = f"At {first}" if first == last else f"From {first} to {last}"
-    is_known = row["shared"] and pd.notna(row["least_saving"])
-    saving = (
-        f", {_range([row])} cheaper than dedicated ones{_probability([row])}" if is_known else ""
-    )
+    demand = f"Up to {last}" if is_first else first if first == last else f"{first} to {last}"
     count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
-    usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
-    unless = "" if row["reliable"] else " in the plan, but not reliably"
-    what = f"shared servers of {row['server']} are the cheapest{unless}"
+    price = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], usd)
+    of = f"{row['server']} server{'' if count == '1' else 's'} for {price} a month"
+    return f"{demand} requests/s in total: {_servers(row, count, of)}."
+
+
+def _servers(row: pd.Series, count: str, of: str) -> str:
     if not row["shared"]:
-        several = (
-            " + " in row["models"]
-        )  # for one model, the question is which server is the cheapest
-        dedicated = f"dedicated servers of {row['server']}"
-        what = (
-            f"sharing is no cheaper than {dedicated}"
-            if several
-            else f"{dedicated} are the cheapest"
-        )
-    return (
-        f"{at} requests/s together, {what}: {count} server{'' if count == '1' else 's'} for {usd}"
-        f" USD per month{saving}."
-    )
+        # For a single model, the question is which type of server is the cheapest.
+        no_cheaper = "; sharing is no cheaper" if " + " in row["models"] else ""
+        return f"{count} dedicated {of}{no_cheaper}"
+    buy = f"{count} shared {of}" if count == "1" else f"{count} {of}, some of them shared"
+    if pd.isna(row["least_saving"]):
+        return buy
+    saving = f"{_range([row])} less than dedicated servers"
+    if row["reliable"]:
+        return f"{buy}, {saving}{_probability([row])}"
+    return f"{buy}, {saving} in the plan, but not reliably{_probability([row])}"
 
 
 def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
@@ -174,7 +196,4 @@ def _range(stretches: Sequence[pd.Series]) -> str:
 def _probability(stretches: Sequence[pd.Series]) -> str:
     """Return the lowest probability of a saving as text; empty if the probability is unknown."""
     chances = [row["probability_of_saving"] for row in stretches]
-    if any(pd.isna(each) for each in chances):
-        return ""
-    least = min(chances)  # the probability is from 100 draws
-    return f", with a probability {'> 0.99' if least > 0.99 else f'of {least:.2f} or more'}"
+    return "" if any(pd.isna(each) for each in chances) else f" ({sure(min(chances))})"

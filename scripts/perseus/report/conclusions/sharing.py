@@ -16,7 +16,7 @@ from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown_tables import machine_text, plain_words
 
-QUICK = "This run used the preset quick, which is for trying a configuration."
+QUICK = "The preset quick gives a first answer. For a decision, use the preset standard."
 
 MAX_MIXES = 4
 """Largest number of mixes besides the best mix that a sentence names with their ratio."""
@@ -217,12 +217,12 @@ def at_most(known: pd.DataFrame) -> str:
     return f"{saves} and {costs}"
 
 
-def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
-    """Return both ends of the interval of the saving.
+def _ends(saving: pd.Series) -> tuple[float, float]:
+    """Return both ends of the interval of the saving, corrected for the choice among all mixes.
 
     A saving cannot exceed 1, so an upper end of 1 is no bound.
     """
-    low, high = saving[f"{which}_low"], saving[f"{which}_high"]
+    low, high = saving["ci_simultaneous_low"], saving["ci_simultaneous_high"]
     return float(low), np.inf if high >= 1 else float(high)
 
 
@@ -236,22 +236,16 @@ def _evidence(
     else:
         effect = f"{percent(-best['saving'])} more cost"
         ends = bounds(-high, -low, percent)
+    compared = best["lines_compared"]
+    chosen = f", corrected for the choice among {compared:.0f} mixes" if compared > 1 else ""
     sure = best["probability_of_saving"]
     probability = "" if pd.isna(sure) else f"; probability of a saving {chance(sure)}"
     yield (
         f"One shared {best['server']} server ({best['mix']}) carries {best['sharing_ratio']:.2f}"
         f" times what dedicated servers carry for the same money: {effect} (95 % interval"
-        f" {ends}{probability})."
+        f" {ends}{chosen}{probability})."
     )
-    if best["lines_compared"] > 1:
-        low, high = _ends(best, "ci_simultaneous")
-        is_bounded = np.isfinite([low, high]).any()
-        what = f"is {bounds(low, high, percent)}" if is_bounded else "has no bound"
-        is_first = best["saving"] >= known["saving"].max()
-        yield (
-            f"This mix is {'the best' if is_first else 'one'} of {best['lines_compared']:.0f} that"
-            f" have an estimate. Corrected for that choice, the interval of the saving {what}."
-        )
+    if compared > 1:
         yield from _other_mixes(best, known)
     if pd.notna(best["noise_floor"]):
         below = abs(best["saving"]) < best["noise_floor"]
@@ -261,7 +255,7 @@ def _evidence(
         )
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
-        of = "" if best["ci_high"] >= 0 else f" of {listed(list(known[contains]['mix']))}"
+        of = "" if high >= 0 else f" of {listed(list(known[contains]['mix']))}"
         yield f"The interval{of} contains 0, so the data do not show whether sharing saves."
     yield from _money(best, costs)
 
