@@ -201,7 +201,7 @@ def test_an_image_that_is_a_file_is_there(image, tmp_path):
     image = image.format(folder=folder)
     configuration["servers"][0] |= {"launcher": "apptainer", "image": image}
     folder.mkdir()
-    told = re.escape(f"servers[0].image: there is no file {image!r} (make it with")
+    told = re.escape(f"servers[0].image: there is no file {image!r} (make the file with")
     with pytest.raises(ConfigError, match=told):
         read(configuration, folder)
     (folder / image).touch()

@@ -18,7 +18,8 @@ from perseus.traffic.renewal import GammaGaps
 from perseus.traffic.replayed import Replayed
 
 NEAR: Final = 0.05
-"""Largest relative difference between the mean rate of drawn send times and the configured rate."""
+"""Largest allowed relative difference between the mean rate of drawn send times and the configured
+rate."""
 
 MAX_DRAWS: Final = 200
 """Largest number of attempts to draw send times. If the mean rate of no attempt is close enough to

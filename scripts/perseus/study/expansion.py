@@ -1,4 +1,4 @@
-"""Replace each scenario with a grid by its variants, one for each setting of the grid."""
+"""Expand each scenario that has a grid into variants, one for each setting of the grid."""
 
 from __future__ import annotations
 

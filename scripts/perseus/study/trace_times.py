@@ -225,9 +225,9 @@ def _checked(
 def _local(
     path: Path, times_s: NDArray[np.float64], understood: Understood
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return local times without a time zone, corrected if the clock went back by one hour.
+    """Return local times without a time zone, corrected for the end of daylight saving time.
 
-    The step of the clock is visible only in a file that is otherwise sorted.
+    The function recognises the repeated hour only if all other times in the file are sorted.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24

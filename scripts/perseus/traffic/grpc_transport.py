@@ -166,8 +166,8 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
 
 
 def too_large(message: str) -> str:
-    """Return a message with both sizes if the server refuses a request for its size; else the
-    server's message."""
+    """Return the server's message, or a clearer message if the server refused a request as too
+    large: the size of the request, and the largest accepted size."""
     if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
         has, most = map(int, sizes.groups())
         return (

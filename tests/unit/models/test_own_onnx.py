@@ -274,7 +274,7 @@ def test_every_example_is_sent_again_to_find_random_responses(tmp_path, monkeypa
 
 def test_answers_that_change_from_call_to_call_are_told_apart_from_batches(tmp_path):
     with pytest.raises(
-        ExportError, match=r"the same request changes, by .* set deterministic: false"
+        ExportError, match=r"the same request differ by .* set deterministic: false"
     ):
         taken(random_network(), tmp_path)
     record, _ = taken(random_network(), tmp_path, deterministic=False)

@@ -104,7 +104,7 @@ def test_captured_sizes_cover_every_batch_and_at_most_double_it(largest, preferr
         (tenant("openvino", gpus=(0,)), "openvino runs on CPUs only"),
         (tenant("openvino", precision="fp16"), "openvino does not compute in fp16: use onnxrun"),
         (tenant("onnxruntime", precision="bf16"), "does not compute in bf16: use openvino"),
-        (tenant("pytorch", precision="int8"), "compute in int8: take openvino or tensorrt"),
+        (tenant("pytorch", precision="int8"), "compute in int8: use openvino or tensorrt"),
     ],
 )
 def test_a_tenant_that_its_runtime_would_refuse_is_not_written(refused, match):

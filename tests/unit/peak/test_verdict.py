@@ -347,7 +347,7 @@ def test_a_tenant_whose_client_was_punctual_is_not_told_that_it_was_held_up():
         for i in range(2)
     ]
     assert "the host delayed it" in reasons[0]
-    assert "of another tenant" in reasons[1] and "held" not in reasons[1]
+    assert "for another tenant" in reasons[1] and "held" not in reasons[1]
 
 
 def test_a_time_out_that_a_frozen_client_explains_does_not_fail_the_server():

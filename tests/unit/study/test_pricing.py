@@ -425,7 +425,7 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
     catalogue = "InstanceType,Region,vCPUs,Price,SpotPrice\na,here,1,1,0.5\n"
     assert refused(catalogue + "b,here,1,1,1\na,here,1,2,0.5\n", at("a", "here")) == [
         "servers[0].price.instance: 'a' has different prices or vCPUs in list.csv lines 2 and 4"
-        " (keep one)"
+        " (keep one line)"
     ]
     found = price(catalogue + "a,here,1,1,0.5\n", at("a", "here"))
     assert found.doubts == ("list.csv lines 2 and 3 have the same price",)
