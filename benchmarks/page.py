@@ -17,8 +17,9 @@ PAGE = ROOT / "docs/evidence/benchmarks.md"
 
 HEAD = """# Evidence: benchmarks
 
-**Questions:** how does Perseus compare with other tools, and are its intervals right? **Result:**
-{met} of {goals} goals are met. The overview lists the missed goals.
+- **Questions:** How does Perseus compare with other tools? Do intervals contain the true values?
+- **Answer:** {met} of {goals} goals are met. The overview lists the missed goals.
+- **Measured:** on the dates and processors of the overview.
 
 `make bench` makes this page from `benchmarks/results/*.csv`; do not edit the page. To run one part,
 use for example `make bench BENCH=client`.
@@ -32,7 +33,7 @@ lowest, median and highest value of each metric. The CSV files also have the row
 ABOUT = {
     "client": """## The client
 
-**Question:** how many requests/s can the load generator send, and how much CPU time does a request
+**Question:** How many requests/s can the load generator send, and how much CPU time does a request
 need? **Method:** Perseus and perf_analyzer in turn send inputs of 602,112 bytes to a Triton model
 that responds at once, from one core to a server on another core. The server counts the requests,
 and the kernel measures the CPU time. perf_analyzer runs with and without `--async`; the table has
@@ -40,15 +41,15 @@ the faster mode, or in an open loop the mode that sends on schedule with the lea
 """,
     "honesty": """## Measured percentiles
 
-**Question:** are measured percentiles correct? **Method:** a Triton model sleeps for a known time
+**Question:** Are measured percentiles correct? **Method:** A Triton model sleeps for a known time
 per request, and a simulation of a million requests gives the true percentiles. Perseus and
 perf_analyzer measure this server one after the other. Perseus measures for 240 s, and perf_analyzer
 stops by its own rule, mostly within a minute.
 """,
     "search": """## Cost of a search
 
-**Question:** how many requests and seconds does a search for the peak need, and how large is its
-error? **Method:** the searches run with many seeds in virtual time, against queues with a known
+**Question:** How many requests and seconds does a search for the peak need, and how large is its
+error? **Method:** The searches run with many seeds in virtual time, against queues with a known
 limit. The ramp of the 2020 study and the search of perf_analyzer are simulated from their
 descriptions, in the variant that is better for them (`benchmarks/ramp.py`,
 `benchmarks/peer_search.py`). Requests and seconds are means. The goals are for the preset `quick`,
@@ -56,20 +57,20 @@ and for the mode of perf_analyzer with the smallest error.
 """,
     "live": """## Cost of a search on a live server
 
-**Question:** does this comparison hold on a real server? **Method:** the server has a known service
+**Question:** Does this comparison hold on a real server? **Method:** The server has a known service
 time, which is measured just before and just after a search. The number of passes of the ramp comes
 from virtual time, because a whole ramp takes too long.
 """,
     "limit": """## Certified throughput and the bare runtime
 
-**Question:** which share of the throughput of a runtime does Perseus certify through Triton?
-**Method:** the peer runs the same network and runtime in a loop in one process, on the same core
+**Question:** Which share of the throughput of a runtime does Perseus certify through Triton?
+**Method:** The peer runs the same network and runtime in a loop in one process, on the same core
 with one thread. The load has constant gaps and a wide SLA (p95 within many service times), so the
 CPU is the limit, not a queue. Inputs are in system shared memory.
 """,
     "coverage": """## Coverage of the intervals
 
-**Question:** do 95 % intervals contain the true limit, and do certified rates stay below this
+**Question:** Do 95 % intervals contain the true limit, and do certified rates stay below this
 limit? **Method:** 100 or 200 searches with the preset `quick`, whose verdicts have a confidence of
 90 %, run against each simulated server; in one case, each search has another random server. The
 truth is the limit in a long run, at the median speed of the host during the search. On hosts whose
@@ -79,7 +80,7 @@ the results by server and host.
 """,
     "sharing": """## Coverage of the sharing ratio
 
-**Question:** does the interval of a sharing ratio contain the true ratio? **Method:** each case has
+**Question:** Does the interval of a sharing ratio contain the true ratio? **Method:** Each case has
 100 simulated studies of two models with the preset `quick`: each model alone and then both, on a
 host whose speed changes. The truth is the ratio on an idle host.
 """,
@@ -93,61 +94,61 @@ processor sharing, the measured service times and the same slowdown.
 """,
     "ablation": """## Contribution of each rule of the estimate
 
-**Question:** how much does each rule of the estimate contribute? **Method:** each rule is removed
+**Question:** How much does each rule of the estimate contribute? **Method:** Each rule is removed
 in turn (ours) and compared with all rules (peer), in the same simulated searches with the preset
 `quick`. Each share comes from 70 to 100 searches; its standard error is 2.5 % near 95 %. Ratios of
 the width and the error above 1 mean that the rule improves the estimate.
 """,
     "repeats": """## Coverage of the intervals from few repeats
 
-**Question:** do intervals from two to five repeats contain the true value? **Method:** each case
+**Question:** Do intervals from two to five repeats contain the true value? **Method:** Each case
 has 2,000 simulated studies. Each repeat estimates its own limit to 2 %, and repeats differ by the
 stated amount. On real hosts, limits vary by 5 to 20 % ([repeats](../explanation/repeats.md)).
 """,
     "repeatability": """## Repeatability
 
-**Question:** does a study give the same result again? **Method:** the default study with one mix
+**Question:** Does a study give the same result again? **Method:** The default study with one mix
 runs several times with the same seeds on restarted servers: on the unchanged host, and beside a
 process that uses the core of the server in bursts. *Deviation* is the standard deviation of the
 logarithm; an interval states its width on this scale, divided by 3.92.
 """,
     "noise": """## The noise of this host
 
-**Question:** how much does the speed of the host change? **Method:** a closed loop with four
+**Question:** How much does the speed of the host change? **Method:** A closed loop with four
 requests in flight keeps a model busy, so the times between responses are the service times.
 *Deviation* is the standard deviation of the logarithm of the mean service time over the stated
 number of seconds. Simulations replay these recordings (`benchmarks/noise/`).
 """,
     "planning": """## Planning ten thousand cells
 
-**Question:** how long does Snakemake plan a large study? **Method:** dry runs of the study `scale`
+**Question:** How long does Snakemake plan a large study? **Method:** Dry runs of the study `scale`
 alternate with dry runs of a workflow whose only rule makes as many files. Values are medians of
 three runs.
 """,
     "aggregation": """## Tables over many requests
 
-**Question:** how much time and memory do the tables, figures and report of a large study need?
-**Method:** the study `scale` with one repeat has synthetic raw results in the format of real cells.
+**Question:** How much time and memory do the tables, figures and report of a large study need?
+**Method:** The study `scale` with one repeat has synthetic raw results in the format of real cells.
 One process makes each output with none of its inputs in the page cache; *memory* is its peak
 memory. The last case subtracts the times of as many cells with a hundredth of the requests.
 """,
     "planner": """## The cheapest fleet
 
-**Question:** how fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** HiGHS,
+**Question:** How fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** HiGHS,
 as in Perseus, and PuLP with CBC solve the same integer programme: random models, each alone and in
 as many random pairs, on four types of servers. Both stop at a gap of 0.01 % or after a minute. Of
 the 121 demands for one type of server, CBC solves every tenth.
 """,
     "compare": """## Differences that a comparison finds
 
-**Question:** does `snakemake compare` report true differences, and no others? **Method:** of
+**Question:** Does `snakemake compare` report true differences, and no others? **Method:** Of
 simulated pairs of studies, 200 pairs have equal servers, and in 100 pairs one server is 10 %
 faster. A pair has a reported difference if any of its rows is better or worse. A search states an
 error of 2 % and has an error of 1 %, and repeats differ by the stated amount.
 """,
     "prediction": """## Predicted sharing
 
-**Question:** how well does Perseus predict the sharing ratio of a mix? **Method:** each measured
+**Question:** How well does Perseus predict the sharing ratio of a mix? **Method:** Each measured
 pair of `benchmarks/pairs/` is predicted without its own measurement, by the [prediction
 step](../explanation/frontier.md) that the other mixes select. Each study (a file of this folder) is
 also replayed in 25 orders of its models: the first mixes count as measured, and they predict an

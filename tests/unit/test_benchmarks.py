@@ -465,7 +465,7 @@ def test_the_page_has_missed_goals_first_and_no_row_without_a_goal(tmp_path):
     missed = "| two | requests/s | 1 | 1, peer | 1 | ratio >= 2 | **no** |\n"
     assert text.endswith(f"{missed}| one | requests/s | 3 | 1, peer | 3 | ratio >= 2 | yes |\n")
     assert "| 1 of 2 | two, requests/s: 1 (ratio >= 2) | 2026-11-26 | AMD EPYC |" in text
-    assert "**Result:** 1 of 2 goals are met." in " ".join(text.split())
+    assert "- **Answer:** 1 of 2 goals are met." in text
     assert "| three |" not in text and "[all 3 rows](../../benchmarks/results/client.csv)" in text
 
 
