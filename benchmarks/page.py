@@ -226,12 +226,13 @@ def _overview(part: Part) -> Cells:
 
 
 def _section(part: Part) -> str:
-    files = f"../../benchmarks/results/{part.name}"
-    links = f"[all {len(part.rows)} rows]({files}.csv), [host and versions]({files}.json)"
+    name, folder = part.name, "../../benchmarks/results"
+    table, host = (f"[`{file}`]({folder}/{file})" for file in (f"{name}.csv", f"{name}.json"))
     rows = _selected(part.goals or part.rows)
     columns = [column for column in COLUMNS if any(row[column] for row in rows)]
     met = f"Goals met: {_met(part.goals)}. " if part.goals else ""
-    return "\n".join([ABOUT[part.name], f"{met}Files: {links}.", "", *_table(columns, rows), ""])
+    files = f"{met}Files: {table} ({len(part.rows)} rows), {host} (host and versions)."
+    return "\n".join([ABOUT[part.name], files, "", *_table(columns, rows), ""])
 
 
 def _selected(rows: Sequence[Cells]) -> list[Cells]:
