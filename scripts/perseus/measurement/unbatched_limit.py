@@ -30,11 +30,10 @@ DOUBTFUL: Final = 1.2
 """Ratio of the throughput to the limit above which the throughput is doubtful."""
 
 MAX_HOST_GAIN: Final = 1.8
-"""Largest ratio of the throughput to the limit that a faster host may explain, if repeated requests
-are no faster than unseen requests. A busy server is up to 1.2 times as fast as an idle server,
-whose processor sleeps. A host is up to 1.5 times as fast as a minute before; in default studies on
-a virtual machine, the throughput in the median window of a phase reached 1.3 times the limit. A
-cache causes a much larger ratio."""
+"""If throughput / limit is higher, a cache is the likely cause; below, the host may have become
+faster. The value is the product of two factors: a busy server is up to 1.2 times as fast as an idle
+server, whose processor sleeps, and a host is up to 1.5 times as fast as a minute before. A cache
+causes a much larger ratio."""
 
 MIN_REQUESTS: Final = 20
 """Least number of requests of a window. With fewer requests, the first and the last request distort

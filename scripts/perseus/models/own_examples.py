@@ -72,8 +72,8 @@ def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} examples of {name!r}" for name, count in counts.items())
         yield (
-            f"inputs: {path} has {sizes}: the first size of each array must be the same number of"
-            " examples"
+            f"inputs: {path} has {sizes}: all arrays must have the same first dimension, the number"
+            " of examples"
         )
 
 

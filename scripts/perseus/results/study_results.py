@@ -89,7 +89,7 @@ class StudyResults:
 
     @cached_property
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
-        """Peak of each searched load line, by `repeats.key`."""
+        """Peak of each load line that a search measured; the keys are those of `repeats.key`."""
         return paired_peaks(group(self.searches, self.task.seed), self.task.seed)
 
     @cached_property

@@ -123,7 +123,7 @@ class Accuracy:
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Return the interval of the measured ratio, if the prediction model predicts `ratio`."""
+        """Return the prediction interval around a predicted ratio."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 

@@ -78,9 +78,9 @@ def noise(found: Comparison) -> str:
         return f"{_of_tables(found)}{floor} The intervals do not cover {CHANGE_BETWEEN}."
     if found.noise.known_from == FROM_PRIOR:
         return (
-            "The noise of the host is not known: nothing was repeated, and there is no experiment"
-            f" aa. The intervals allow for {USUAL}, and are wide. To narrow them, set"
-            " measurement.repeats or add the experiment aa."
+            "The noise of the host is not known: the studies have neither repeats nor the"
+            f" experiment `aa`. The intervals allow for {USUAL}, and are wide. To narrow them, set"
+            " `measurement.repeats` or add the experiment `aa`."
         )
     between = "restarted servers (aa)" if found.noise.known_from == FROM_AA else "repeats"
     message = (

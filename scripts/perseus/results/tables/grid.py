@@ -130,7 +130,7 @@ SCHEMA = Schema(
         column("cost_ratio", REAL, "",
             "cost of the setting / cost of the cheapest setting", least=0),
         column("ratio_low", REAL, "",
-            "lower end of the 95 % interval of the column cost_ratio, from joint draws",
+            "lower end of the 95 % interval of the column cost_ratio",
                least=0),
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of the column cost_ratio", least=0),

@@ -72,7 +72,7 @@ SCHEMA = Schema(
             "limit of this runtime / limit of the fastest runtime with the same precision",
                least=0),
         column("ratio_low", REAL, "",
-            "lower end of the 95 % interval of the column rate_ratio, from joint draws",
+            "lower end of the 95 % interval of the column rate_ratio",
                least=0),
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of the column rate_ratio", least=0, most=inf),
@@ -84,7 +84,7 @@ SCHEMA = Schema(
             "limit of this runtime / limit of the fastest runtime in fp32, which shows the gain of"
             " another precision; null in fp32", least=0),
         column("fp32_ratio_low", REAL, "",
-            "lower end of the 95 % interval of the column fp32_ratio, from joint draws", least=0),
+            "lower end of the 95 % interval of the column fp32_ratio", least=0),
         column("fp32_ratio_high", REAL, "",
             "upper end of the 95 % interval of the column fp32_ratio", least=0, most=inf),
         column("relative_error", REAL, "",
