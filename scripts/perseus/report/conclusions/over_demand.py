@@ -68,10 +68,11 @@ class Asked:
         if len(found) < 2 or shared["scenario"].nunique() > 1:
             return
         first, *others = sorted(found, key=lambda mix: found[mix], reverse=True)
+        # The proportion is rounded to percents, so more digits would suggest too much precision.
+        rps = {mix: f"{float(f'{rate:.2g}'):g}" for mix, rate in found.items()}
         yield (
             f"In this proportion, one shared server carries most with the mix {first}: about"
-            f" {found[first]:.0f} requests/s, and"
-            f" {', '.join(f'{found[mix]:.0f} with {mix}' for mix in others)}."
+            f" {rps[first]} requests/s, and {', '.join(f'{rps[mix]} with {mix}' for mix in others)}."
         )
 
     @property
