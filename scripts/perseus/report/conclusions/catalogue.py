@@ -37,7 +37,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
-    fronts = dict(list(front.groupby("precision", sort=False)))
+    fronts = {str(name): of for name, of in front.groupby("precision", sort=False)}
     first = "fp32" if "fp32" in fronts else next(iter(fronts))
     of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} per request"
     return Conclusion(

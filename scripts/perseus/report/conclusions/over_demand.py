@@ -70,9 +70,10 @@ class Asked:
         first, *others = sorted(found, key=lambda mix: found[mix], reverse=True)
         # The proportion is rounded to percents, so more digits would suggest too much precision.
         rps = {mix: f"{float(f'{rate:.2g}'):g}" for mix, rate in found.items()}
+        with_others = ", ".join(f"{rps[mix]} with {mix}" for mix in others)
         yield (
             f"In this proportion, one shared server carries most with the mix {first}: about"
-            f" {rps[first]} requests/s, and {', '.join(f'{rps[mix]} with {mix}' for mix in others)}."
+            f" {rps[first]} requests/s, and {with_others}."
         )
 
     @property
