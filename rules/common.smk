@@ -42,8 +42,7 @@ snakemake_cache.cache_functions(sys.modules)
 # study.
 gc.set_threshold(100_000)
 
-# The keys of a comparison (rule `compare`) are no part of the study: no job of the study depends on
-# them.
+# The keys of a comparison are no part of the study, so no job of the study depends on them.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
 DEFAULTS = HERE / "config" / "config.yaml"
