@@ -140,7 +140,7 @@ def caveats(tables: Tables) -> Iterator[str]:
     if (known["repeats_used"] < 2).any():
         little.append("one server start")
     if little:
-        yield f"A first answer: {listed(little)}."
+        yield f"This is a first answer, from {listed(little)}."
 
 
 def bridge(tables: Tables) -> str:

@@ -111,7 +111,10 @@ HEADLINES = {
         study(savings(LOST | {"ci_simultaneous_low": float("-inf")})),
         DEAR,
     ),
-    "On full servers, sharing saves at most 11 % and costs at most 11 % more.": (CLOSE, SURE),
+    "On full servers, sharing saves at most 11 % and, in the best mix, costs at most 11 % more.": (
+        CLOSE,
+        SURE,
+    ),
     "The data do not show whether sharing saves money on full servers (saving: \N{MINUS SIGN}32"
     " % to 27 %).": (UNSURE_AT_ALL, CLOSE),
     "The data do not show whether sharing saves money on full servers (saving: no bound).": (
@@ -274,9 +277,9 @@ CAVEATS = {
         SURE,
     ),
     "Measure on the server that you will buy.": (SURE, without("costs")),
-    "A first answer: preset quick.": (study(QUICK), SURE),
-    "A first answer: one server start.": (study(peaks(ONCE, "a")), SURE),
-    "A first answer: preset quick and one server start.": (
+    "This is a first answer, from preset quick.": (study(QUICK), SURE),
+    "This is a first answer, from one server start.": (study(peaks(ONCE, "a")), SURE),
+    "This is a first answer, from preset quick and one server start.": (
         study(QUICK, peaks(ONCE)),
         study(QUICK),
     ),
@@ -372,8 +375,8 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     page = report_page.render(frames, {"frontier": svg}, synthetic.loaded(made))
     first, rest = page.split("</header>")
     shown = html.unescape(re.sub(r"<[^>]+>", "", first))
-    assert re.search(r"To be surer: repeats: 3, about \d+ more minutes?\.", shown)
-    assert "A first answer: preset quick and one server start." in shown
+    assert re.search(r"To be surer: measurement: {repeats: 3}, about \d+ more minutes?\.", shown)
+    assert "This is a first answer, from preset quick and one server start." in shown
     assert bridge(frames) and bridge(frames) in shown
     body = re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
     assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)

@@ -176,20 +176,20 @@ OF_SHARING = {
         study(savings(LOST, MIX), savings=[OTHER | LOST, FAILED | {"mix": "a 1 : 3 b"}]),
         DEAR,
     ),
-    "On full servers sharing a and b saves at most 11 % and costs at most 11 % more": (
+    "On full servers sharing a and b saves at most 11 % and, in the best mix, costs at most 11 %": (
         CLOSE,
         study(savings(UNCLEAR | {"ci_simultaneous_high": 0.1})),
     ),
     # One end rules out what matters, the other does not.
-    "sharing a and b saves at most 5.0 % and costs at most 32 % more": (
+    "sharing a and b saves at most 5.0 % and, in the best mix, costs at most 32 % more": (
         study(savings(WIDE | {"ci_simultaneous_high": 0.05})),
         UNSURE_AT_ALL,
     ),
-    "sharing a and b saves at most 5.0 % and may cost more": (
+    "sharing a and b saves at most 5.0 % and, in the best mix, may cost more": (
         study(savings(OPEN | {"ci_simultaneous_high": 0.05})),
         study(savings(OPEN)),
     ),
-    "sharing a and b may save and costs at most 5.0 % more": (
+    "sharing a and b may save and, in the best mix, costs at most 5.0 % more": (
         study(savings(OPEN | {"ci_simultaneous_low": -0.05})),
         study(savings(OPEN)),
     ),

@@ -16,7 +16,7 @@ from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown_tables import machine_text, plain_words
 
-QUICK = "The preset quick gives a first answer. For a decision, use the preset standard."
+QUICK = "The preset quick gives a first answer."
 
 MAX_MIXES = 4
 """Largest number of mixes besides the best mix that a sentence names with their ratio."""
@@ -214,7 +214,7 @@ def at_most(known: pd.DataFrame) -> str:
         return ""
     saves = f"saves at most {percent(high)}" if high < 1 else "may save"
     costs = f"costs at most {percent(-low)} more" if np.isfinite(low) else "may cost more"
-    return f"{saves} and {costs}"
+    return f"{saves} and, in the best mix, {costs}"
 
 
 def _ends(saving: pd.Series) -> tuple[float, float]:
