@@ -276,7 +276,7 @@ def test_models_that_a_server_has_are_asked_as_they_are_and_stay(own, tmp_path):
         tiny, pair = (each.served for each in tenants)
         assert (tiny.version, tiny.backend, tiny.max_batch_size) == ("1", "relu", 4)
         assert [each.dims for each in pair.inputs] == [(5,), (2,)] and pair.max_batch_size == 0
-        with pytest.raises(VerificationError, match=r"'total' .* of our-unsteady differs by"):
+        with pytest.raises(VerificationError, match=r"'total' .* for our-unsteady differs by"):
             verify(tenants_on(server, with_served("grpc", "unsteady"), {}))
         for name, why in (
             ("idle", r"has 'idle', but it is not ready \("),
