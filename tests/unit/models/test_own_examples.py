@@ -42,7 +42,7 @@ def test_the_arrays_of_a_file_are_sent_by_name(tmp_path):
         ({"in/mask": np.ones((), np.float32)}, "of shape (), not (examples, 6, 2)"),
         (
             {"in/mask": np.ones((4, 6, 2), np.float32)},
-            "has 5 examples of 'tokens:0', 4 examples of 'in/mask': the first size",
+            "has 5 examples of 'tokens:0', 4 examples of 'in/mask': all arrays",
         ),
         ({"in/mask": np.full((5, 6, 2), np.inf, np.float32)}, "'in/mask' has values that are not"),
         ({"tokens:0": np.array([{}] * 5)}, "is no .npz file of arrays (Object arrays cannot be"),
