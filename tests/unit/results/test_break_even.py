@@ -1,7 +1,7 @@
 """Over the demand, fleets are those that the planner buys at it: with its head-room, and with as
 many servers of each model."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -219,6 +219,12 @@ def test_the_cheapest_servers_of_a_range_are_those_of_the_plan_also_without_a_re
         if cost.option == each.option:
             same = [other for other in made if other.total_rps == cost.total_rps]
             assert cost.usd_per_hour == min(other.usd_per_hour for other in same)
+
+
+def test_ranges_of_demand_meet_within_half_a_percent():
+    ranges = list(stretches(list(costs(points(), None))))
+    gaps = [after.first.total_rps / before.last.total_rps for before, after in pairwise(ranges)]
+    assert len(gaps) > 1 and max(gaps) < 1.005
 
 
 def test_models_stand_in_the_order_of_the_configuration():
