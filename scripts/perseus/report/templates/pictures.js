@@ -63,7 +63,8 @@ function look({ look, colour }, names) {
 function options(chart, width, names) {
   const style = getComputedStyle(document.documentElement);
   const [text, line] = ["--text", "--line"].map((name) => style.getPropertyValue(name).trim());
-  const axis = (label) => ({ label, stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line } });
+  const labelFont = `bold ${width < 500 ? 10 : 12}px system-ui, sans-serif`; // fits the height on a phone
+  const axis = (label) => ({ label, labelFont, stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line } });
   const formatted = (value) => (value === null || value === undefined ? "\u2013" : String(Number(value.toPrecision(4))));
   const value = (_, y, s, i) => formatted(y) + (names[s - 1]?.[i] ? ` (${names[s - 1][i]})` : "");
   const fromZero = (_, low, high) => [0, 1.08 * (high || 1)];
