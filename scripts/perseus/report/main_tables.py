@@ -241,12 +241,12 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
         empty="",
     )
     sources = "; ".join(sorted({str(row["price_source"]) for row in rows}))
-    no_day = "" if all(row["price_date"] for row in rows) else NO_DAY
+    no_day = "" if all(row["price_date"] for row in rows) else f" {NO_DAY}"
     yield ShownTable(
         title="Prices",
         note=f"USD per hour, from {sources}. Spot prices change, and the provider may take spot"
         " servers away. Traffic and storage are not counted. If your prices differ, name another"
-        f" list in costs.prices and run again: nothing is measured again.{no_day}",
+        f" list in `costs.prices` and run again; Perseus measures nothing again.{no_day}",
         columns=(
             "server",
             "instance",

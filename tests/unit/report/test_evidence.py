@@ -214,7 +214,7 @@ def test_prices_whose_day_is_not_known_say_so_and_what_to_do(tmp_path):
     shown = table(frames, found, "Prices")
     (row,) = shown.rows
     assert row[shown.columns.index("valid on")].text == "not known"
-    assert shown.note.endswith(main_tables.NO_DAY) and "costs.priced_on" in shown.note
+    assert shown.note.endswith(f". {main_tables.NO_DAY}") and "costs.priced_on" in shown.note
     frames["costs"]["price_date"] = "2026-09-01"
     shown = table(frames, found, "Prices")
     assert shown.rows[0][shown.columns.index("valid on")].text == "2026-09-01"
