@@ -157,6 +157,14 @@ def test_a_known_gain_of_two_halves_the_fleet():
     assert loads == pytest.approx([10.0])
 
 
+def test_at_equal_cost_no_server_is_shared():
+    """Although a shared fleet of the same cost has more to spare."""
+    rich = synthetic.Truth(EXACT.capacities, gain=1.3, between=0, within=1e-9, repeats=1)
+    made = by_strategy(plans(points(rich), demand({A: 9.5, B: 38.0})))
+    assert made[DEDICATED].servers == made[SHARING].servers == 2
+    assert {offer.point.is_shared for _, offer in made[SHARING].chosen} == {False}
+
+
 def test_small_demands_share_one_server_whatever_the_gain():
     poor = synthetic.Truth(EXACT.capacities, gain=0.6, between=0, within=1e-9, repeats=1)
     made = by_strategy(plans(points(poor), demand({A: 1.0, B: 4.0})))
@@ -248,8 +256,9 @@ def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):
     """It would be that in which sharing is allowed."""
     solved = []
 
-    def planned(strategy, *_):
+    def planned(strategy, offers, level, _):
         solved.append(strategy)
+        return of_plans.Plan(level, strategy, tuple(offers), 0.0)
 
     monkeypatch.setattr(of_plans, "planned", planned)
     plans(points(), demand({A: 30.0}))

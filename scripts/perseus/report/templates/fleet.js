@@ -129,6 +129,14 @@ function plan(solver, points, settings, mayShare) {
   return { offers, ...roomiest(solver, offers, settings, rates, found) };
 }
 
+// The fleet with sharing, but with the servers of the dedicated fleet if these cost no more: the models on
+// dedicated servers do not slow each other down.
+function sharingIfCheaper(shared, dedicated) {
+  if (!dedicated.counts || dedicated.usd > shared.usd * (1 + TOLERANCE)) return shared;
+  const counts = [...dedicated.counts];
+  return { ...shared, counts: shared.offers.map((offer) => (offer.shared ? 0 : counts.shift())) };
+}
+
 const ratesOfDraw = (offers, draw) =>
   offers.map((offer) =>
     Object.fromEntries(Object.keys(offer.lower).map((model) => [model, offer.draws[model][draw]])),

@@ -172,8 +172,9 @@ def _of_level(
 ) -> Iterator[Plan]:
     offers = offered(list(of_models(points, level.models)), spot=demand.spot is not None)
     alone = [offer for offer in offers if not offer.point.is_shared]
-    yield planned(DEDICATED, alone, level, demand)
-    yield planned(SHARING, offers, level, demand)
+    dedicated = planned(DEDICATED, alone, level, demand)
+    yield dedicated
+    yield _sharing_if_cheaper(planned(SHARING, offers, level, demand), dedicated, demand)
     servers = list(dict.fromkeys(each.point.server for each in offers))
     if len(servers) > 1:
         of_servers = [
@@ -181,6 +182,16 @@ def _of_level(
             for name in servers
         ]
         yield min(of_servers, key=lambda plan: plan.usd_per_hour if plan.counts else np.inf)
+
+
+def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
+    """Return the plan with sharing, but with the servers of the dedicated plan if these cost no
+    more: the models on dedicated servers do not disturb each other."""
+    if not dedicated.counts:
+        return sharing
+    counts = iter(dedicated.counts)
+    same = tuple(0 if offer.point.is_shared else next(counts) for offer in sharing.offers)
+    return keeping(sharing, same, demand)
 
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
@@ -205,7 +216,7 @@ def planned(
 ) -> Plan:
     """Return the cheapest fleet at the lower limits of the capacities.
 
-    With `in_full`, the function chooses the fleet with the most head-room among equally cheap
+    With `in_full`, the function chooses the fleet with the most spare capacity among equally cheap
     fleets. It also computes the costs at drawn capacities, except for plans above MAX_RESAMPLED.
     """
     models = level.models
