@@ -120,6 +120,32 @@ def test_the_slowdown_is_that_of_the_truth_within_its_interval(results):
     assert tenants[tenants["kind"] == "dedicated"]["slowdown"].isna().all()
 
 
+def test_an_invalid_window_of_a_tenant_alone_gives_no_slowdown(tmp_path):
+    made = synthetic.records(synthetic.Truth({"a": 30.0, "b": 90.0}, repeats=1), mixes=[(1, 1)])
+    cells = synthetic_files.write(tmp_path, made)
+    for cell in cells:
+        found = pq.read_table(cell / "windows.parquet").to_pylist()
+        for row in found:
+            if row["phase"] == "alone" and row["tenant"] == "a":
+                row["window_verdict"] = "invalid"
+        raw_results.write_windows(cell / "windows.parquet", found)
+    tenants = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, cells, []))["tenants"]
+    shared = tenants.to_pandas().query("kind != 'dedicated' and rate_rps.notna()")
+    assert shared[shared["tenant"] == "a"]["slowdown"].isna().all()
+    assert shared[shared["tenant"] == "b"]["slowdown"].notna().all()
+
+
+def test_operating_points_have_the_certified_rates_of_their_models(results):
+    of = {
+        name: pd.read_parquet(results / f"tables/{name}.parquet")
+        for name in ("operating_points", "tenants")
+    }
+    points = of["operating_points"].set_index(["scenario", "load_line", "model"])["certified_rps"]
+    rates = of["tenants"].groupby(["scenario", "load_line", "model"])["rate_rps"].min()
+    assert points.notna().sum() >= 4
+    assert points.dropna().to_numpy() == pytest.approx(rates.loc[points.dropna().index].to_numpy())
+
+
 def test_the_load_of_the_client_is_the_share_of_its_ceiling(results, peaks):
     (row,) = pd.read_parquet(results / "tables/ceilings.parquet").to_dict("records")
     assert (row["ceiling_rps"], row["first_invalid_rps"]) == (900, 1377)

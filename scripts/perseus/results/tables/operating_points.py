@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import PRICED, of_price
 from perseus.results.fleets.operating_points import LOWER, OperatingPoint
@@ -35,6 +37,7 @@ SHOWN = {
     "model": "model",
     "lower limit (requests/s)": "lower_rps",
     "estimate (requests/s)": "estimate_rps",
+    "certified (requests/s)": "certified_rps",
     "USD per month": "usd_per_month",
 }
 SCHEMA = Schema(
@@ -53,6 +56,9 @@ SCHEMA = Schema(
             " dedicated cells", null=False),
         column("estimate_rps", REAL, "requests/s",
             "estimate of the requests/s of the model that one server carries", null=False),
+        column("certified_rps", REAL, "requests/s",
+            "certified rate of the model on one server, as measured: not corrected to another speed"
+            " of the host; null if a repeat has no certified rate"),
         column("request_batch_size", WHOLE, "images",
             "number of images per request of the model in the measurement; the largest number if"
             " several tenants have the model", least=1),
@@ -74,8 +80,11 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _of_model(point: OperatingPoint, model: str) -> Row:
-    task, usd = point.peak.task, point.usd_per_hour.get("on_demand")
-    tenants = [task.tenants[i] for i in point.peak.loaded]
+    peak, usd = point.peak, point.usd_per_hour.get("on_demand")
+    task = peak.task
+    mine = [i for i in peak.loaded if task.tenants[i].model == model]
+    scale, rates_rps = peak.certified
+    certified_rps = (rates_rps * peak.images_per_request)[mine].sum()
     return {
         "server": point.server,
         "scenario": task.scenario,
@@ -85,7 +94,8 @@ def _of_model(point: OperatingPoint, model: str) -> Row:
         "model": model,
         "lower_rps": float(point.lower_rps[model]),
         "estimate_rps": float(point.rates_rps[model]),
-        "request_batch_size": max(t.request_batch_size for t in tenants if t.model == model),
+        "certified_rps": np.nan if np.isnan(scale) else float(certified_rps),
+        "request_batch_size": max(task.tenants[i].request_batch_size for i in mine),
         "usd_per_hour": usd,
         "usd_per_month": None if usd is None else usd * HOURS_PER_MONTH,
     }

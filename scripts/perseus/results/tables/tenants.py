@@ -9,6 +9,7 @@ import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
+from perseus.peak.verdict import Verdict
 from perseus.peak.window import Phase
 from perseus.results.columns import LOAD_LINE, REPEATS, WINDOW, compute_ms, load_line, with_ends
 from perseus.results.records import PeakRecord, Row, number
@@ -133,7 +134,9 @@ def _of_cell(
     alone = {
         row["tenant"]: row
         for row in windows
-        if row["phase"] == Phase.ALONE and row["offered_rps"] > 0
+        if row["phase"] == Phase.ALONE
+        and row["offered_rps"] > 0
+        and row["window_verdict"] != Verdict.INVALID
     }
     rates = record.rates_rps(record.certified_scale)
     estimates = record.rates_rps(
