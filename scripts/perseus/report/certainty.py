@@ -15,8 +15,9 @@ from perseus.peak.durations import expected_s
 from perseus.peak.outcome import Outcome
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, saves
+from perseus.report.conclusions.sharing import QUICK
 from perseus.report.headline import best_saving, cost_bounds, saving_bounds, top_fleets
-from perseus.report.numbers import listed, percent
+from perseus.report.numbers import percent
 from perseus.report.shown_tables import machine_text
 from perseus.results.fleets.plans import SHARING
 from perseus.results.records import PeakRecord, Record
@@ -123,8 +124,24 @@ def _time(seconds: float, more: str = "") -> str:
     return f"{math.ceil(minutes / 60)} {more}hours"
 
 
+def coverage(tables: Tables) -> str:
+    """Return a sentence about the variation that the stated certainty covers, and about risks that
+    it does not cover; empty if no limit was found."""
+    known = _known(tables["peaks"])
+    if known.empty:
+        return ""
+    if (known["repeats_used"] < 2).any():
+        covered, rest = "within one start of the server", "the variation between starts, "
+    else:
+        covered, rest = "within and between starts of the server", ""
+    return (
+        f"The stated certainty covers the variation {covered}, but not {rest}other hosts or"
+        " failures of a server."
+    )
+
+
 def caveats(tables: Tables) -> Iterator[str]:
-    """Yield sentences about the machines of the prices and rates, and about weak evidence."""
+    """Yield sentences about the machines of the prices and rates, and about the preset quick."""
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
@@ -133,14 +150,8 @@ def caveats(tables: Tables) -> Iterator[str]:
         yield "The rates come from this host, the prices are those of other machines."
     if len(priced):
         yield "Measure on the server that you will buy."
-    known = _known(tables["peaks"])
-    little = []
-    if "quick" in set(known["preset"]):
-        little.append("preset quick")
-    if (known["repeats_used"] < 2).any():
-        little.append("one server start")
-    if little:
-        yield f"This is a first answer, from {listed(little)}."
+    if "quick" in set(_known(tables["peaks"])["preset"]):
+        yield QUICK
 
 
 def bridge(tables: Tables) -> str:

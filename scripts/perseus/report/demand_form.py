@@ -117,6 +117,11 @@ class DemandForm:
                 "mix": rows["mix"].iloc[0],
                 "shared": key not in self.dedicated,
                 "lower": dict(zip(rows["model"], rows["lower_rps"], strict=True)),
+                "certified": {
+                    model: float(f"{rps:.5g}")
+                    for model, rps in zip(rows["model"], rows["certified_rps"], strict=True)
+                    if pd.notna(rps)
+                },
                 "draws": {
                     model: [float(f"{rps:.5g}") for rps in draws[*key, model]["rps"]]
                     for model in rows["model"]

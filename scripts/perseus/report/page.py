@@ -12,7 +12,7 @@ import pandas as pd
 from perseus.host.files import whole
 from perseus.peak.outcome import Outcome
 from perseus.report import charts, configuration, main_tables
-from perseus.report.certainty import bridge, caveats, surer
+from perseus.report.certainty import bridge, caveats, coverage, surer
 from perseus.report.conclusions import conclusions
 from perseus.report.demand_form import demand_form
 from perseus.report.evidence import (
@@ -105,6 +105,7 @@ def render(
             headline=headline(tables),
             cards=cards(tables, len(records) - predicted),
             surer=surer(tables, records),
+            coverage=coverage(tables),
             caveats=list(caveats(tables)),
             bridge=bridge(tables),
             demand=demand_form(tables, task.demand),

@@ -116,6 +116,8 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
             assert f"{usd(one.usd_per_month)} a month{count}" in card
         differing += plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
         assert sum(int(row[0]) for row in shown["rows"]) == plan[SHARING].servers
+        if plan[SHARING].usd_per_hour == plan[DEDICATED].usd_per_hour:
+            assert {row[2] for row in shown["rows"]} <= {*THREE.capacities}
         with_spot += any("spot" in row[1] for row in shown["rows"])
     assert differing > 10  # sharing pays at many of them
     assert 10 < with_spot < 40
@@ -183,6 +185,51 @@ def of_one_mix(points, rps):
     return found
 
 
+def why(points, rps, count):
+    """The sentences on the mixes of cpu1 for a demand that so many servers with a mix carry."""
+    found = []
+    for point in points:
+        if set(point.models) == set(rps) and point.server == "cpu1":
+            used = {model: rate / point.lower_rps[model] / count for model, rate in rps.items()}
+            scarce = max(used, key=used.get)
+            found.append((used[scarce], point.peak.mix, scarce, count * point.lower_rps[scarce]))
+    (least, best, *_), *others = sorted(found)
+    said = [f"{count} servers with mix {best} carry this demand at {percent(least)} utilisation"]
+    for share, mix, scarce, most_rps in others:
+        asked = f"{significant(most_rps)} of the {significant(rps[scarce])} requests/s of {scarce}"
+        also = f"{mix} also suffices, but at {percent(share)} utilisation"
+        said.append(also if share <= 1 else f"{mix} carries only {asked}")
+    return [f"{'. '.join(said)}."]
+
+
+@browser.needs_chromium
+def test_the_page_says_what_the_other_mixes_carry(study, page, tmp_path):
+    points = study[0].operating_points
+    texts = []
+    for rps in ({"a": 30.0, "b": 75.0, "c": 45.0}, {"a": 32.0, "b": 60.0, "c": 33.0}):
+        only_one = form_of(rps) | {"usd.cpu2": ""}
+        seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(only_one))["asked"]
+        assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in seen["why"]] == why(
+            points, rps, 3
+        )
+        texts += seen["why"]
+    assert "carries only" in " ".join(texts) and "also suffices" in " ".join(texts)
+
+
+@browser.needs_chromium
+def test_at_equal_cost_the_page_keeps_the_models_apart_and_says_so(study, page, tmp_path):
+    points = study[0].operating_points
+    alone = [p.lower_rps for p in points if p.server == "cpu1" and not p.is_shared]
+    full = form_of({model: 0.99 * rps for each in alone for model, rps in each.items()})
+    seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(full | {"usd.cpu2": ""}))[
+        "asked"
+    ]
+    assert seen["why"] == [
+        "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan"
+        " chooses dedicated servers, because their models do not slow each other down."
+    ]
+
+
 @browser.needs_chromium
 def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
     two = form_of({"a": 40, "b": 90, "c": 0})
@@ -192,13 +239,6 @@ def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
     mixes = {tuple(row[:2]): tuple(row[2:4]) for row in seen["mixes"]}
     assert mixes == of_one_mix(study[0].operating_points, {"a": 40.0, "b": 90.0})
     best, second = seen["mixes"][:2]
-    takes = [
-        f"{row[2]} server{'s' * (row[2] != '1')} at {row[5]} utilisation" for row in (best, second)
-    ]
-    assert seen["why"] == [
-        f"With one mix for all servers, {best[0]} fits this demand best: {takes[0]}. {second[0]}"
-        f" takes {takes[1]}: the capacity for {second[4]} is scarce."
-    ]
     assert (float(best[3]), float(best[5][:-2])) < (float(second[3]), float(second[5][:-2]))
     assert seen["drawn"] == 1 and seen["bars"] and all(0 < bar <= 1 for bar in seen["bars"])
     rows = [line.split(",") for line in seen["csv"].splitlines()]

@@ -43,7 +43,7 @@ from test_sentences import (
 from perseus.report import certainty
 from perseus.report import headline as headlines
 from perseus.report import page as report_page
-from perseus.report.certainty import Surer, bridge, caveats, surer
+from perseus.report.certainty import Surer, bridge, caveats, coverage, surer
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.key_figures import MAX_CARDS, Card, cards
 from perseus.results.study_results import StudyResults
@@ -277,12 +277,7 @@ CAVEATS = {
         SURE,
     ),
     "Measure on the server that you will buy.": (SURE, without("costs")),
-    "This is a first answer, from preset quick.": (study(QUICK), SURE),
-    "This is a first answer, from one server start.": (study(peaks(ONCE, "a")), SURE),
-    "This is a first answer, from preset quick and one server start.": (
-        study(QUICK, peaks(ONCE)),
-        study(QUICK),
-    ),
+    "The preset quick gives a first answer.": (study(QUICK), SURE),
 }
 
 
@@ -290,6 +285,20 @@ CAVEATS = {
 def test_each_caveat_stands_only_where_it_is_true(text):
     true, false = CAVEATS[text]
     assert text in caveats(true) and text not in caveats(false)
+
+
+COVERAGE = {
+    "The stated certainty covers the variation within one start of the server, but not the"
+    " variation between starts, other hosts or failures of a server.": study(peaks(ONCE, "a")),
+    "The stated certainty covers the variation within and between starts of the server, but not"
+    " other hosts or failures of a server.": SURE,
+    "": study(peaks(NOTHING)),
+}
+
+
+@pytest.mark.parametrize("text", COVERAGE)
+def test_the_first_screen_says_what_the_certainty_covers(text):
+    assert coverage(COVERAGE[text]) == text
 
 
 @dataclass
@@ -358,7 +367,7 @@ def test_repeats_by_the_preset_quick_become_those_of_the_preset_standard():
 
 def test_every_text_on_certainty_has_a_case():
     settings = [setting for _, setting, _ in ADVICE.values()]
-    cases = [*BRIDGES, *CAVEATS, *settings, "preset: standard"]
+    cases = [*BRIDGES, *CAVEATS, *COVERAGE, *settings, "preset: standard"]
     assert without_case(certainty, cases) == []
 
 
@@ -376,7 +385,7 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     first, rest = page.split("</header>")
     shown = html.unescape(re.sub(r"<[^>]+>", "", first))
     assert re.search(r"To be surer: measurement: {repeats: 3}, about \d+ more minutes?\.", shown)
-    assert "This is a first answer, from preset quick and one server start." in shown
+    assert coverage(frames) in shown and "The preset quick gives a first answer." in shown
     assert bridge(frames) and bridge(frames) in shown
     body = re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
     assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)

@@ -311,11 +311,11 @@ OF_SHARING = {
         study(savings({"noise_floor": 0.05})),
         study(savings({"noise_floor": 0.25})),
     ),
-    "The interval contains 0, so the data do not show whether sharing saves. A million": (
+    "The interval contains 0, so neither a saving nor additional cost is certain. A million": (
         CLOSE,
         DEAR,
     ),
-    "The interval of a 3 : 1 b contains 0, so the data do not show": (
+    "The interval of a 3 : 1 b contains 0, so neither a saving nor additional cost is certain.": (
         study(savings(LOST, MIX), savings=[OTHER | UNCLEAR | {"saving": -0.4}]),
         CLOSE,
     ),
@@ -597,9 +597,13 @@ UNSURE = over_demand(
 MIXES = {
     "peaks": [OTHER | PEAK | {"weights": "3 : 1"}],
     "operating_points": [
-        COMMON | line | {"model": model, "lower_rps": rps}
+        COMMON | line | {"model": model, "lower_rps": rps, "estimate_rps": rps}
         for line, rates in ((SHARED, (40.0, 45.0)), (OTHER, (60.0, 30.0)))
         for model, rps in zip("ab", rates, strict=True)
+    ]
+    + [
+        COMMON | line | {"model": model, "lower_rps": 50.0, "estimate_rps": 60.0}
+        for line, model in zip(OF_LINES, "ab", strict=False)
     ],
 }
 
@@ -655,8 +659,8 @@ OF_DEMANDS = {
         UNSURE,
     ),
     "10 % to 50 % less than dedicated servers (96 % sure).": (UNSURE, ALWAYS),
-    "In this proportion, one shared server carries most with the mix 1 : 1: about 80 requests/s,"
-    " and 60 with 3 : 1.": (
+    "In this proportion, one shared server carries most with the mix 1 : 1: 80.0 requests/s,"
+    " and 60.0 with 3 : 1.": (
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES),
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES | {"peaks": []}),
     ),
@@ -669,9 +673,13 @@ OF_DEMANDS = {
     "Up to 100 requests/s in total: 1 to 2 cpu1 servers for $34.5 to $69.0 a month, some of them"
     " shared, 10 % to 50 % less than dedicated servers.": (ALWAYS, NEVER),
     "Up to 100 requests/s in total: 1 to 2 cpu1 servers for $34.5 to $69.0 a month, some of them"
-    " shared, 10 % to 50 % less than dedicated servers in the plan, but not reliably.": (
+    " shared; a saving over dedicated servers is uncertain.": (
         over_demand(STRETCH | DOUBTFUL),
         ALWAYS,
+    ),
+    "some of them shared; a saving over dedicated servers is unlikely (1 % sure).": (
+        over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.01}),
+        over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.5}),
     ),
     "a and b should share up to 100 requests/s in total, 50 % : 50 %: it saves": (
         over_demand(STRETCH, STRETCH | LATER | DOUBTFUL),

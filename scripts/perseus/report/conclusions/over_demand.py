@@ -14,6 +14,7 @@ from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.servers_to_buy import not_sure, points_of, servers
 from perseus.report.links import Link, on_line, to_lines, to_table
 from perseus.report.numbers import listed, percent, significant, sure, usd
+from perseus.results.fleets.break_even import RELIABLE
 
 MAX_LISTED: Final = 4
 """Largest number of ranges of the demand for which the conclusion has a sentence each."""
@@ -55,26 +56,30 @@ class Asked:
     def _mixes(self, carried: pd.DataFrame) -> Iterator[str]:
         """Yield a sentence about the demand that one shared server carries with each mix, if all
         mixes belong to one scenario."""
-        parts = str(self.stretches[0]["proportion"]).split(", ")
-        shares = [float(part.rsplit(" ", 1)[1].removesuffix("%")) / 100 for part in parts]
         shared = self.points[self.points["models"] == " + ".join(self.models)]
-        found = {}
+        lower = {}
         for _, point in shared.iterrows():
-            mine = on_line(carried, point) & (carried["preset"] == point["preset"])
-            rows = carried[mine].set_index("model")["lower_rps"]
-            if set(rows.index) == set(self.models):
-                pairs = zip(self.models, shares, strict=True)
-                found[point["weights"]] = min(rows[model] / share for model, share in pairs)
-        if len(found) < 2 or shared["scenario"].nunique() > 1:
+            rows = carried[on_line(carried, point) & (carried["preset"] == point["preset"])]
+            if set(rows["model"]) == set(self.models):
+                lower[point["weights"]] = rows.set_index("model")["lower_rps"]
+        if len(lower) < 2 or shared["scenario"].nunique() > 1:
             return
+        shares = self._shares(carried)
+        found = {mix: (rates / shares).min() for mix, rates in lower.items()}
         first, *others = sorted(found, key=lambda mix: found[mix], reverse=True)
-        # The proportion is rounded to percents, so more digits would suggest too much precision.
-        rps = {mix: f"{float(f'{rate:.2g}'):g}" for mix, rate in found.items()}
-        with_others = ", ".join(f"{rps[mix]} with {mix}" for mix in others)
+        with_others = ", ".join(f"{significant(found[mix])} with {mix}" for mix in others)
         yield (
-            f"In this proportion, one shared server carries most with the mix {first}: about"
-            f" {rps[first]} requests/s, and {with_others}."
+            f"In this proportion, one shared server carries most with the mix {first}:"
+            f" {significant(found[first])} requests/s, and {with_others}."
         )
+
+    def _shares(self, carried: pd.DataFrame) -> pd.Series:
+        """Return the share of each model in the demand: equally many dedicated servers for each
+        model."""
+        dedicated = self.points[self.points["kind"] == "dedicated"]
+        alone = carried.merge(dedicated[["scenario", "load_line", "preset"]])
+        estimates = alone.groupby("model")["estimate_rps"].first()
+        return estimates / estimates.sum()
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
@@ -181,7 +186,8 @@ def _servers(row: pd.Series, count: str, of: str) -> str:
     saving = f"{_range([row])} less than dedicated servers"
     if row["reliable"]:
         return f"{buy}, {saving}{_probability([row])}"
-    return f"{buy}, {saving} in the plan, but not reliably{_probability([row])}"
+    doubt = "unlikely" if row["probability_of_saving"] < 1 - RELIABLE else "uncertain"
+    return f"{buy}; a saving over dedicated servers is {doubt}{_probability([row])}"
 
 
 def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:

@@ -256,7 +256,7 @@ def _evidence(
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
         of = "" if high >= 0 else f" of {listed(list(known[contains]['mix']))}"
-        yield f"The interval{of} contains 0, so the data do not show whether sharing saves."
+        yield f"The interval{of} contains 0, so neither a saving nor additional cost is certain."
     yield from _money(best, costs)
 
 

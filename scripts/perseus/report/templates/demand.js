@@ -11,6 +11,7 @@ function significant(value) {
 
 const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // colours of servers
 const MAX_MIXES = 6; // rows of the table "If all servers had the same mix"
+const MAX_REASONS = 3; // mixes that the sentence above this table compares with the best
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
 const servers = (count) => `${count} server${count === 1 ? "" : "s"}`;
 const sure = (chance) => (chance > 0.99 ? "over 99\u00a0% sure" : `${(100 * chance).toFixed(0)}\u00a0% sure`);
@@ -85,12 +86,15 @@ function rate(row, m) {
   return element("div", `${model} ${significant(row.gets[m])} of ${significant(row.offer.lower[model])} `, bar);
 }
 
+const certifiedRate = (rps) => (rps === undefined ? "not certified" : significant(rps));
+
 function fleetTable(title, fleet, settings) {
-  const columns = ["servers", "type", "mix", "each gets (requests/s), of its lower limit", "utilisation"];
+  const columns = ["servers", "type", "mix", "each gets (requests/s), of its lower limit", "certified (requests/s)", "utilisation"];
   const rows = loads(fleet, settings).map((row) => {
     const gets = row.models.map((_, m) => rate(row, m));
     const type = row.offer.server + (row.offer.isSpot ? ", spot" : "");
-    return [[String(row.count)], [type], [row.offer.mix], ["", ...gets], [percent(row.utilisation)]];
+    const certified = row.models.map((model) => element("div", certifiedRate(row.offer.certified[model])));
+    return [[String(row.count)], [type], [row.offer.mix], ["", ...gets], ["", ...certified], [percent(row.utilisation)]];
   });
   return tableOf(title, columns, rows);
 }
@@ -111,11 +115,18 @@ function sameMixes(points, settings) {
   return models.length < 2 || rows.length < 2 ? [] : rows;
 }
 
-function whyThisMix([best, second]) {
+// Says why the plan shares no server, or what the other mixes carry on as many servers as the best mix needs.
+function whyThisMix(shares, [best, ...others], settings) {
   if (!best) return [];
-  const takes = ({ count, used }) => `${servers(count)} at ${percent(used)} utilisation`;
-  const text = `With one mix for all servers, ${best.offer.mix} fits this demand best: ${takes(best)}. ${second.offer.mix} takes ${takes(second)}: the capacity for ${second.scarce} is scarce.`;
-  return [element("p", text)];
+  if (!shares) return [element("p", "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan chooses dedicated servers, because their models do not slow each other down.")];
+  const mixes = others.filter(({ offer }) => offer.server === best.offer.server).slice(0, MAX_REASONS);
+  const reasons = mixes.map(({ offer, scarce, used, count }) => {
+    if (count <= best.count) return `${offer.mix} also suffices, but at ${percent(used)} utilisation`;
+    const carried = best.count * (1 - settings.headroom) * offer.lower[scarce];
+    return `${offer.mix} carries only ${significant(carried)} of the ${significant(settings.rps[scarce])} requests/s of ${scarce}`;
+  });
+  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${best.count === 1 ? "carries" : "carry"} this demand at ${percent(best.used)} utilisation`;
+  return [element("p", `${[suffice, ...reasons].join(". ")}.`)];
 }
 
 function sameMixTable(rows) {
@@ -147,11 +158,17 @@ function tableOf(title, columns, rows) {
 }
 
 // The Pareto front of the rates of one server for two models, from one axis to the other.
-function outline(points, models) {
+function front(points, models) {
   const all = new Map(points.map(({ lower }) => models.map((model) => lower[model] || 0)).map((rates) => [String(rates), rates]));
   const rates = [...all.values()];
   const best = rates.filter(([x, y]) => !rates.some(([a, b]) => (a > x && b >= y) || (a >= x && b > y)));
   return best.sort(([one], [other]) => one - other);
+}
+
+// The edge of all rates that a plan may give to one server: at most the rates of one of its mixes.
+function edge(points, models) {
+  const best = front(points, models);
+  return best.flatMap(([x, y], i) => [[x, y], [x, best[i + 1]?.[1] ?? 0]]);
 }
 
 // The chart with the frontier of two models and the servers of a plan; null for other numbers of models.
@@ -165,9 +182,9 @@ function frontierChart(fleet, settings) {
   const servers = [...new Set(fleet.offers.map((offer) => offer.server))];
   const lines = servers.flatMap((server, i) => {
     const points = fleet.offers.filter((offer) => offer.server === server);
-    const alone = outline(points.filter((point) => !point.shared), models);
+    const alone = front(points.filter((point) => !point.shared), models);
     return [
-      series(`${server}: shared`, outline(points, models), COLOURS[i % COLOURS.length], "line"),
+      series(`${server}: shared`, edge(points, models), COLOURS[i % COLOURS.length], "line"),
       ...(alone.length === 2 ? [series(`${server}: dedicated, same cost`, alone, "#888888", "dashed")] : []),
     ];
   });
@@ -211,15 +228,16 @@ function show(settings, shared, dedicated, enough, known, configured) {
   cards.append(dedicated.why ? card("Dedicated servers", "impossible", dedicated.why) : card("Dedicated servers", ...cost(dedicated)));
   cards.append(...savingCard(shared, dedicated, known));
   const rows = loads(shared, settings);
+  const shares = rows.some(({ offer }) => offer.shared);
   if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "of the planned limit, of the busiest model"));
   const tables = element("div", "", fleetTable("The cheapest servers", shared, settings));
-  if (dedicated.counts && dedicated.usd > shared.usd) tables.append(fleetTable("Dedicated servers", dedicated, settings));
+  if (shares && dedicated.counts) tables.append(fleetTable("Dedicated servers", dedicated, settings));
   const mixes = sameMixes(data.points, settings);
   tables.append(...sameMixTable(mixes));
   const chart = frontierChart(shared, settings);
   const beside = element("div", "", tables);
   beside.className = "charts";
-  result.replaceChildren(cards, ...whyThisMix(mixes), ...(rows.length ? [beside] : []));
+  result.replaceChildren(cards, ...whyThisMix(shares, mixes, settings), ...(rows.length ? [beside] : []));
   if (!rows.length || !chart) return;
   const figure = frontierFigure();
   beside.prepend(figure);
@@ -309,8 +327,8 @@ async function update() {
   document.getElementById("demand-link").href = fragment();
   const solver = await ready;
   if (mine !== latest) return;
-  const shared = plan(solver, data.points, settings, true);
   const dedicated = plan(solver, data.points, settings, false);
+  const shared = sharingIfCheaper(plan(solver, data.points, settings, true), dedicated);
   const enough = chanceEnough(shared, settings, draws);
   const configured = atConfiguredPrices(settings);
   const before = configured && plan(solver, data.points, configured, true);

@@ -60,6 +60,8 @@ function look({ look, colour }, names) {
   return found;
 }
 
+const size = (width) => ({ width, height: Math.round(Math.min(360, Math.max(240, width * 0.55))) });
+
 function options(chart, width, names) {
   const style = getComputedStyle(document.documentElement);
   const [text, line] = ["--text", "--line"].map((name) => style.getPropertyValue(name).trim());
@@ -70,8 +72,7 @@ function options(chart, width, names) {
   const fromZero = (_, low, high) => [0, 1.08 * (high || 1)];
   const orZoomed = (plot, low, high) => (high === plot.data[0].at(-1) ? fromZero(plot, low, high) : [low, high]);
   return {
-    width,
-    height: Math.round(Math.min(360, Math.max(240, width * 0.55))),
+    ...size(width),
     scales: {
       x: { time: false, range: chart.zero ? orZoomed : undefined },
       y: { distr: chart.log ? 3 : 1, range: chart.zero ? fromZero : undefined },
@@ -88,7 +89,8 @@ function options(chart, width, names) {
 function picture(figure, chart) {
   const plot = figure.querySelector(".plot");
   const { data, names } = aligned(chart.series);
-  new uPlot(options(chart, plot.clientWidth, names), data, plot);
+  const drawn = new uPlot(options(chart, plot.clientWidth, names), data, plot);
+  new ResizeObserver(() => plot.clientWidth && drawn.setSize(size(plot.clientWidth))).observe(plot);
   const link = figure.querySelector("a");
   link.href = URL.createObjectURL(new Blob([csv(chart)], { type: "text/csv" }));
   link.hidden = false;
