@@ -13,7 +13,7 @@ from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
-    """Return the findings of a cell, with advice in their reason if the client limited the load."""
+    """Return the findings of a cell. If the client limited the load, add advice to the reason."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
     ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))
@@ -21,8 +21,8 @@ def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
 
 
 def advice_for(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
-    """Return a text with the settings and resources that let the client offer more load, without
-    those that the study already uses."""
+    """Return a text that lists the settings and resources with which the client can offer more
+    load, except those that the study already uses."""
     return "what would help: " + ", ".join(_ways(client, server, client_cores))
 
 

@@ -3,8 +3,8 @@ model (docs/explanation/load.md).
 
 The null model does no work, so the client or the network path limits the throughput. A closed loop
 measures the largest throughput of client and network. The ceiling is the highest open-loop rate at
-which a window is valid. The rules for a valid window, the arrivals and the protocol are the same as
-in every measurement of the study.
+which a window is valid. The rules for a valid window, the arrivals and the protocol are those of
+the study.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ SHARES = 0.9 * 0.85 ** np.arange(18)
 """Open-loop rates to try, as shares of the closed-loop throughput, from 90 % down to 5.7 %."""
 ATTEMPTS = 2
 MAX_OTHER_CPU_SHARE = 2 * ON_IDLE_HOST.other_load
-"""Largest share of the cores of server and client that other processes may use. The work of the
-kernel for the network counts as another process, and may use a tenth of the cores in a closed
-loop."""
+"""Largest share of the cores of server and client that other processes may use. The kernel's work
+for the network counts as another process. In a closed loop, the kernel may use a tenth of the
+cores."""
 PATIENCE_S = 2.0  # time to wait for responses after a window; the null model has no SLA
 GRACE_S = 0.1  # time to wait for the last counted responses; the null model responds at once
 
@@ -80,7 +80,7 @@ class Shape:
 
 
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
-    """Return the names of the models by the shape of their requests.
+    """Group the names of the models by the shape of their requests.
 
     `checks` are the export records, each in the folder of its model.
     """
@@ -95,7 +95,7 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return the shortest SLA of these models, from which the allowed send lag follows."""
+    """Return the shortest SLA of these models. The allowed send lag depends on the shortest SLA."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -116,8 +116,8 @@ class Closed:
 class Open:
     """The result of an open-loop window.
 
-    `valid` means that the window is valid by the rules of every measurement, that the client sent
-    on schedule, and that the server answered at least 99 % of the requests.
+    `valid` is true if the verdict of the window is not `invalid`, the client sent on schedule, and
+    the server answered at least 99 % of the requests.
     """
 
     rate_rps: float
@@ -137,9 +137,9 @@ def measure(
 ) -> None:
     """Measure the ceiling of the client for each request shape, and write the ceilings to a file.
 
-    `shapes` contains the models of each shape. `trace` is the file with the arrivals of the study,
-    if the arrivals come from a trace. Raises ServerError, ClientError, TraceError, TooFewCoresError
-    and LockError.
+    `shapes` contains, for each request shape, the names of its models. `trace` is the file with the
+    arrivals of the study, if the arrivals come from a trace. Raises ServerError, ClientError,
+    TraceError, TooFewCoresError and LockError.
     """
     process = arrivals(task.arrivals, task.trace, trace)
     server_cores, client_cores = _cores(task)
@@ -221,7 +221,7 @@ def _request_bytes(shape: Shape) -> int:
 
 
 class _Bench:
-    """Measures requests of one shape on a running null model."""
+    """Measures the ceiling of the client for requests of one shape, on a running null model."""
 
     def __init__(
         self,
@@ -241,8 +241,8 @@ class _Bench:
     def run(
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
-        """Return the results of the closed loops and of the open-loop windows, and a text about
-        disturbances by other processes (`disturbed_loads`)."""
+        """Return the results of the closed loops, the results of the open-loop windows, and a text
+        about disturbances by other processes (`disturbed_loads`)."""
         name = f"{self._shape.sizes}, {self._shape.request_batch_size} per request"
         with ExitStack() as stack:
             batch = self._shape.batch
@@ -328,8 +328,9 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
     """Search for the highest rate with a valid window, and return all windows, highest rate first.
 
-    The ceiling is the rate of the first valid window. The rates are the SHARES of `fastest_rps`.
-    The function first goes down in steps whose size doubles, and then bisects.
+    In this order, the rate of the first valid window is the ceiling. The rates to try are
+    `fastest_rps` times SHARES. The search first skips 1, 2, 4 and so on rates downwards, and then
+    bisects.
     """
     tried: list[Open] = []
 
@@ -351,7 +352,7 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
 
 
 def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
-    """Convert the statistics of a window into the result of the window."""
+    """Decide whether an open-loop window is valid, and return the result of the window."""
     punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(sla.latency_ms)
     valid = seen.verdict is not Verdict.INVALID and punctual and seen.completed_ratio >= 0.99
     return Open(
@@ -364,9 +365,9 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 
 
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Return a text about a closed loop or a rate that other processes disturbed at every attempt.
+    """Name a closed loop or an open-loop rate that other processes disturbed at every attempt.
 
-    The ceiling may then be too low. The text is empty without such a disturbance.
+    Such a disturbance may make the ceiling too low. Without a disturbance, the text is empty.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

@@ -29,14 +29,14 @@ class Inputs:
 
     `repository` is None if the server already has all models. `references` contains the reference
     responses of the deployed models, by tenant. `dedicated_records` contains the records of the
-    cells that measured one of the tenants alone on the same server; it is empty for a dedicated
-    cell. `earlier_records` contains the records of the cells that determine the mix of this cell.
-    `trace` is the file with the arrivals of the study. `files` contains the files that the
-    experiment itself reads, in the order of `task.run.files`.
+    cells that measured one of the tenants alone on the same server. For a dedicated cell,
+    `dedicated_records` is empty. `earlier_records` contains the records of the cells that determine
+    the mix of this cell. `trace` is the file with the arrivals of the study. `files` contains the
+    files that the experiment itself reads, in the order of `task.run.files`.
 
-    Three fields are for a mix that Perseus may predict. `copies_records` contains the records of
-    cells with several copies of one model. `copies_dedicated_records` contains the records of
-    cells with one of these copies alone. `checks` contains the export records of the models.
+    The last three fields help to predict the peak of a mix. `copies_records` contains the records
+    of cells with several copies of one model. `copies_dedicated_records` contains the records of
+    cells with a single copy. `checks` contains the export records of the models.
     """
 
     repository: Path | None
@@ -73,7 +73,7 @@ class RawResults:
     requests: RequestsWriter
     monitor: MonitorFile
     errors: dict[str, dict[str, str]]
-    """First message of each kind of error, by tenant."""
+    """For each tenant, the first message of each kind of error."""
     windows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of windows.parquet."""
     client_realtime: bool | None = None
@@ -104,12 +104,12 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """Return the stream of random numbers of the tenant with this number."""
+        """Return the random generator of a tenant, given the number of the tenant."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
     def own_stream(self) -> np.random.Generator:
-        """Return the stream of random numbers of the cell itself, which no tenant uses."""
+        """Return the random generator of the cell itself, which no tenant uses."""
         return self.stream(len(self.task.tenants))
 
     def progressed(
@@ -131,7 +131,8 @@ class Findings:
     """The keys that an experiment adds to record.json, and the window whose electrical power is
     recorded.
 
-    `watched_window` is the number of this window in windows.parquet, or -1 for no window.
+    `watched_window` is the number in windows.parquet of the window with recorded power, or -1 for
+    no window.
     """
 
     record: Mapping[str, Any]

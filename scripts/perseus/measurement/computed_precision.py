@@ -1,9 +1,10 @@
 """Find the numeric precision in which a runtime computes a model.
 
-This precision may differ from the configured precision. If the CPU has instructions for bf16,
-OpenVINO by default computes an fp32 model in bf16. If the CPU has no instructions for bf16,
-OpenVINO computes a bf16 model in fp32. Perseus's backend for OpenVINO reads the precision from the
-compiled model. ONNX Runtime and PyTorch compute in the types of the model file.
+A runtime may compute in another precision than the configured precision. If the CPU has
+instructions for bf16, OpenVINO by default computes an fp32 model in bf16. If the CPU has no
+instructions for bf16, OpenVINO computes a bf16 model in fp32. Perseus's backend for OpenVINO reads
+the precision from the compiled model. ONNX Runtime and PyTorch compute in the types of the model
+file.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasuredTenant
 
 WEIGHTS = ("int8",)
-"""Precisions that the model file determines. The runtime reports all other precisions."""
+"""Precisions that the model file fixes, whatever the runtime reports."""
 
 
 def computed_precisions(
@@ -25,8 +26,8 @@ def computed_precisions(
 ) -> dict[str, str | None]:
     """Return, by tenant, the precision that the backend reports, or else the configured precision.
 
-    The precision is None if there is no configured precision, because the server already had the
-    model, and the backend reports none.
+    For a model that was already on the server, no precision is configured. If the backend also
+    reports none, the precision is None.
     """
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
         told = scraper.read(told_precisions) or {}

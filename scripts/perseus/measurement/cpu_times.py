@@ -28,8 +28,8 @@ class CpuTimes:
 def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes, ...]:
     """Return the CPU times per request for each tenant.
 
-    The inputs are the CPU time of the server and the results of the clients. The server is idle at
-    the start and at the end of a window, so all CPU time belongs to the requests of the window.
+    The server is idle at the start and at the end of a window, so all CPU time belongs to the
+    requests of the window.
     """
     answered = [int(np.sum(result.requests.answered)) for result in results]
     of_server = _each_ms(server_cpu_s, sum(answered))

@@ -28,7 +28,7 @@ class Decomposition:
 def decompose(
     before: ServerTimes | None, after: ServerTimes | None, requests: Requests
 ) -> Decomposition:
-    """Return the parts of the mean latency in milliseconds; NaN if unknown.
+    """Return the parts of the mean latency of a window in milliseconds, or NaN if unknown.
 
     `before` and `after` are the readings of Triton's counters at the start and at the end of the
     window.

@@ -21,9 +21,9 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
     """Return the mean power of all GPUs of a server together, in watts, in a window after its
     settling time.
 
-    `monitor` is a monitor.parquet, `windows` contains rows of windows.parquet, and `window` is the
-    number of the window, or -1. The result is None without this window, without a GPU, or without a
-    sample before and after the window.
+    `monitor` is the path of monitor.parquet, `windows` contains rows of windows.parquet, and
+    `window` is the number of the window, or -1 for no window. The power is None without a window,
+    without a GPU, or if no sample precedes or follows the window.
     """
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
@@ -49,8 +49,8 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def _ends_ns(windows: Windows, window: int) -> Floats | None:
-    """Return the end of the settling time and the end of the window, in ns; None if the window has
-    no time in between."""
+    """Return the end of the settling time and the end of the window, in ns; None if the window
+    ended within its settling time."""
     row = next((row for row in windows if row["window"] == window), None)
     if row is None or not row["elapsed_s"] > row["settle_s"]:
         return None
@@ -58,10 +58,11 @@ def _ends_ns(windows: Windows, window: int) -> Floats | None:
 
 
 def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
-    """Return the times of the samples in ns, and the energy of one GPU since the previous sample in
-    joules.
+    """Return the time of each sample in ns, and the energy in joules that one GPU used since the
+    previous sample.
 
-    The energy comes from the energy counter of the GPU, or else from its power.
+    The energy comes from the energy counter of the GPU, or, without a counter, from the power of
+    the GPU.
     """
     times_ns, joules = _series(samples, "gpu_energy_joules")
     if len(times_ns):
@@ -73,8 +74,8 @@ def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Return the mean power between two times in watts; None unless samples exist before the first
-    time and after the second time."""
+    """Return the mean power in watts between two times; None if no sample precedes the first time
+    or follows the second time."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None
@@ -83,7 +84,7 @@ def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
 
 
 def _series(samples: Any, metric: str) -> tuple[Floats, Floats]:
-    """Return the times in ns and the values of a metric, in the order of time."""
+    """Return the times in ns and the values of a metric, sorted by time."""
     rows = samples.filter(pc.equal(samples["metric"].cast("string"), metric))
     times_ns, values = rows["time_ns"].to_numpy(), rows["value"].to_numpy()
     order = np.argsort(times_ns)

@@ -1,7 +1,7 @@
 """Send the first requests to a fresh server, with every batch size that the server can form.
 
-For a new batch size, a runtime may plan, compile or allocate memory. The first requests keep this
-work out of the windows (docs/explanation/load.md).
+For a new batch size, a runtime may plan, compile or allocate memory. Because of the first requests,
+this work is done before the windows (docs/explanation/load.md).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
-    """Return the batch sizes, in images, that the server can form from requests of `request` images
-    each, ascending.
+    """Return the batch sizes, in images and ascending, that the server can form from requests of
+    `request` images each.
 
     If there are more than MAX_SIZES batch sizes, the function returns MAX_SIZES evenly spaced
     sizes, among them the smallest and the largest.

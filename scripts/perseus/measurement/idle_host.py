@@ -20,7 +20,8 @@ class HostPatience:
 
     `say` takes a message about the other processes. The process `root` and its descendants do not
     count as other processes. If `root` is None, the server runs on another host, whose load is
-    unknown. `on_gpus` measures the work of other processes on the server's GPUs, None without GPUs.
+    unknown. `on_gpus` measures the work of other processes on the server's GPUs, and is None
+    without GPUs.
     """
 
     def __init__(
@@ -36,7 +37,8 @@ class HostPatience:
     def wait_until_idle(self, other_load: float) -> bool:
         """Return whether other processes use at most the share `other_load` of the cores and GPUs.
 
-        The function waits until this is so, or until the total time is over.
+        While other processes use more, the function waits, until PATIENCE_S is used up over all
+        calls.
         """
         is_announced = False
         while self._left_s > 0:

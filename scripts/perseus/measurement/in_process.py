@@ -1,8 +1,8 @@
-"""Measure the inference times of a model without a server: a loop takes the place of Triton, and
-calls the Python backend.
+"""Measure the inference times of a model without a server: instead of Triton, a loop calls the
+Python backend.
 
-`python -m perseus.measurement.in_process` loads the code of the backend, computes exactly as on a
-server, and prints the inference times in ms.
+`python -m perseus.measurement.in_process` loads the code of the backend, computes as on a server,
+and prints the inference times in ms.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Return the time of each inference of a request of the first tenant in ms; shape (n,), n >= 3.
+    """Run a request of the first tenant repeatedly for `seconds` on these cores.
 
-    The function runs inferences on these cores for `seconds`. Raises InProcessError.
+    Return the time of each inference in ms; shape (n,), n >= 3. Raises InProcessError.
     """
     (tenant, *_) = task.tenants
     asked = [repository / tenant.name, task.server.runtime, tenant.request_batch_size, seconds]
@@ -104,7 +104,7 @@ class _Response:
 
 
 class _Metrics:
-    """A replacement of Triton's metric family that ignores all values."""
+    """A replacement for the class MetricFamily of Triton. This replacement ignores all values."""
 
     GAUGE = "gauge"
 
@@ -119,8 +119,8 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """Return a replacement of Triton's module for Python backends. A request is a dictionary of
-    tensors."""
+    """Return a replacement for Triton's module for Python backends, in which a request is a
+    dictionary of tensors."""
     stub = ModuleType(STUB)
     for name, value in {
         "Tensor": _Tensor,

@@ -22,8 +22,8 @@ ALIVE_S = 0.5  # time between two checks whether the server is alive
 
 
 class LiveLoad:
-    """A window that begins at `start_ns` on the monotonic clock. `longest_sla_s` is the longest SLA
-    of all tenants."""
+    """A window in progress, which begins at `start_ns` on the monotonic clock. `longest_sla_s` is
+    the longest SLA of all tenants."""
 
     def __init__(
         self,
@@ -45,7 +45,8 @@ class LiveLoad:
         self._life = ServerLife(server, clients, longest_sla_s)
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` after the start of the window, and return the observation so far.
+        """Wait until `elapsed_s` after the start of the window, and return what was observed so
+        far.
 
         Raises ServerError as soon as the server has ended or no longer responds.
         """

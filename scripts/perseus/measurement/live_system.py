@@ -28,9 +28,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""Time in seconds within which the server must work off its queue after a window. After a window
-that is longer than this, the limit is the length of the window. This limit is enough for a server
-that got twice the load that it can carry."""
+"""Time in seconds within which the server must work off its queue after a window. For a longer
+window, this time is the length of the window, which is enough even if the window offered twice the
+load that the server can carry."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ def failures(status: NDArray[np.uint8]) -> int:
     """Return the number of failed requests if the server is broken; otherwise 0.
 
     `status` has shape (n,). A server is broken if more than half of the requests fail. A request
-    fails if its response is an error. A refused request fails only if the server answers no request
-    at all: an overloaded server with a full queue refuses most requests, but answers some, and its
-    refusals count as late. The function does not detect whether the server has ended.
+    fails if its response is an error. A refused request counts as failed only if the server answers
+    no request at all. If an overloaded server refuses most requests, but answers some, the refused
+    requests count as late. The function does not detect whether the server has ended.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
@@ -63,8 +63,9 @@ class LiveSystem:
     """Offers windows of load to a running server, and stores every request.
 
     `longest_sla_s` is the longest SLA of the tenants, and the time to wait for responses at the end
-    of a window. `on_gpus` measures the load of other processes on the server's GPUs, None without
-    GPUs. `say` takes a message that names the other processes if the system waits for their end.
+    of a window. `on_gpus` measures the load of other processes on the server's GPUs, and is None
+    without GPUs. While the system waits for other processes to end, `say` gets a message that names
+    these processes.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class LiveSystem:
         self._patience = HostPatience(server_cores, server.pid, say, on_gpus)
         self.ended: list[EndedWindow] = []
         self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
-        """The first message of each kind of error, by tenant."""
+        """For each tenant, the first message of each kind of error."""
 
     def offer(
         self, rates_rps: Sequence[float], duration_s: float
@@ -103,10 +104,10 @@ class LiveSystem:
         )
 
     def offer_at(self, times_s: Sequence[Floats]) -> AbstractContextManager[LiveLoad]:
-        """Offer a window in which each tenant's requests have these send times, and raise the same
-        errors as `offer`.
+        """Offer a window with given send times, and raise the same errors as `offer`.
 
-        The send times are in seconds since the start of the window, ascending.
+        `times_s` contains, for each tenant, ascending send times in seconds since the start of the
+        window.
         """
 
         def start(start_ns: int) -> None:
@@ -121,7 +122,7 @@ class LiveSystem:
         """Offer a window in which each tenant has a fixed number of requests in flight, and raise
         the same errors as `offer`.
 
-        `in_flight` contains this number for each tenant.
+        `in_flight` contains the number of requests in flight of each tenant.
         """
 
         def start(start_ns: int) -> None:
@@ -134,7 +135,8 @@ class LiveSystem:
         """Return whether other processes use at most the share `other_load` of the server's cores
         and GPUs.
 
-        The function waits until this is so, for at most PATIENCE_S in total over all calls.
+        While other processes use more, the function waits, for at most PATIENCE_S in total over all
+        calls.
         """
         return self._patience.wait_until_idle(other_load)
 
@@ -174,7 +176,7 @@ class LiveSystem:
         self.ended.append(EndedWindow(number, start_ns, tuple(parts), cpu))
 
     def _keep(self, patience_s: float, idle_s: float) -> tuple[int, list[Result]]:
-        """End the window, even after an error, and store its requests under its number."""
+        """End the window, even after an error, and store its requests."""
         for client in self._clients:
             client.stop(patience_s, idle_s)
         results = [client.result() for client in self._clients]

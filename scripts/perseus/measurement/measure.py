@@ -59,7 +59,7 @@ FAILURES: Final = (
     RouteError,
     TraceError,
 )
-"""Exceptions of `measure` if it could measure nothing. The message states the reason."""
+"""Exceptions that `measure` raises if it measured nothing. The message states the reason."""
 
 ATTEMPTS: Final = 2
 """Largest number of attempts at a cell. Each attempt uses a fresh server."""
@@ -69,8 +69,8 @@ STARTS_MINUTES: Final = 30
 responses."""
 
 MIN_MINUTES: Final = 240
-"""Least time in minutes that a job asks a batch scheduler for. The estimated time holds for usual
-rates, and a search of a slow model may take longer."""
+"""Least time in minutes that a job requests from a batch scheduler. The estimated time may be too
+short for the search of a slow model."""
 
 
 def most_minutes(task: MeasureTask) -> int:
@@ -87,15 +87,16 @@ def measure(
     say: Callable[[str], None],
     on_progress: OnProgress = ignored,
 ) -> None:
-    """Measure a cell, and write its raw results. `say` and `on_progress` take the progress.
+    """Measure a cell, and write its raw results. `say` gets messages about the progress, and
+    `on_progress` gets the progress as numbers.
 
-    After a temporary failure, the function measures the cell once more. An SLA that the server
-    misses at every load, a client at its limit, and a server that dies under load are results, and
-    the record contains the outcome. The failure to serve a setting of a grid, or several tenants
-    together, is also a result. After all other failures, the function raises one of FAILURES:
-    ServerError if the server fails to start twice, VerificationError if the server sends wrong
-    responses, ClientError if a client dies twice, GpuError for a GPU that this machine does not
-    have.
+    After a temporary failure, the function measures the cell once more. Three kinds of trouble are
+    results, which the record contains as outcomes: the server misses an SLA at every load, the
+    client reaches its limit, or the server dies under load. It is also a result if a server fails
+    to serve a setting of a grid, or several tenants together. After all other failures, the
+    function raises one of FAILURES: ServerError if the server fails to start twice,
+    VerificationError if the server sends wrong responses, ClientError if a client dies twice,
+    GpuError for a GPU that this machine does not have.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -157,8 +158,8 @@ def measure(
 
 
 def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
-    """Return a description of each recording of arrivals that the cell replays, by its file and
-    selected rows."""
+    """Return a description of each trace that the cell replays. The keys name the file and the
+    selected rows of each trace."""
     files = dict(zip(task.run.files, inputs.files, strict=True))
     named = [(source, files[source.file]) for source in task.run.traces]
     if task.trace and inputs.trace:
@@ -179,10 +180,9 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
     """Measure a cell, and measure the cell again after a temporary failure. Usually, the last
     attempt counts.
 
-    An earlier attempt counts in two cases: the last attempt got no server, or the last attempt
-    failed without an estimate and the earlier attempt has an estimate. If no attempt counts, the
-    failure is either a result (`is_finding`), or a mistake in the configuration that raises one of
-    FAILURES. A blocked cell starts no server.
+    The first attempt counts in two cases: the last attempt got no server, or the last attempt
+    failed without an estimate and the first attempt has an estimate. If no attempt counts, the
+    failure is either a result (`is_finding`), or the function raises one of FAILURES.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -217,7 +217,8 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 
 
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
-    """Return whether an error of the server is a result, instead of a mistake in the configuration.
+    """Return whether an error of the server is a result of the study, rather than a mistake in the
+    configuration.
 
     For a setting of a grid or a model of a catalogue, the error is a result. For several tenants,
     the error is a result if each tenant was already served alone: for example, the memory may be
@@ -230,8 +231,8 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
 
 
 def repository_export_error(repository: Path | None) -> str:
-    """Return the first export error of the models in a repository; an empty text without an
-    error."""
+    """Return the first export error of the models in a repository, or an empty text if all exports
+    succeeded."""
     files = sorted(repository.glob("*/1/*")) if repository else []
     return next(filter(None, map(export_error, files)), "")
 
@@ -243,7 +244,8 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Return the findings of a cell without a server, after the attempts in `before`."""
+    """Return the findings of a cell without a server. `before` contains the outcomes of its earlier
+    attempts."""
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

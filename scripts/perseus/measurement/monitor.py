@@ -4,8 +4,8 @@
         measure()
 
 Each row contains the value of one metric at one time, for one tenant if the metric has a tenant. If
-a value is unavailable, because the server has ended or a scrape timed out, the row is missing. A
-missing value never ends the measurement.
+the server has ended or a scrape timed out, the row of the missing value is absent. A missing value
+never ends the measurement.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ ROW_GROUP_ROWS = 10_000
 
 
 class MonitorFile:
-    """The file monitor.parquet, to which several monitors write one after another; a context
-    manager.
+    """A context manager for the file monitor.parquet, to which several monitors write one after
+    another.
 
     The file gets its final name at the end of the context, even after an exception. Until then, the
     file has the name that `host.files.partial_path` returns.

@@ -1,8 +1,8 @@
-"""Find cells that were measured with another container image than the current image of the same
-name.
+"""Find cells that were measured with an outdated container image: the name now belongs to another
+image.
 
-A tag can move to another image without a change of the configuration, so Snakemake does not notice
-the new image.
+The tag of an image can move to another image while the configuration stays the same, so Snakemake
+does not notice the change.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     """Return the records of cells that were measured with another image than the server's current
     image.
 
-    The result is empty if no container engine knows the image, and for apptainer, which reports no
-    image ids. An image that is a file is an input of its cells, so Snakemake checks the file.
+    The list is empty if no container engine knows the image. For apptainer, the list is always
+    empty, because apptainer reports no image ids. Snakemake checks images that are files.
     """
     told = {path: image for path in records if (image := _measured_with(Path(path)))}
     engine = shutil.which(server.launcher)

@@ -24,7 +24,8 @@ def open_loop(
     elapsed_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """Run a window with one rate per tenant, and compute the verdict of each tenant on its SLA."""
+    """Run a window with one fixed rate per tenant, and compute for each tenant the verdict on its
+    SLA."""
     with system.offer(rates_rps, elapsed_s) as load:
         seen = load.until(elapsed_s)
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)

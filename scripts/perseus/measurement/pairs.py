@@ -1,5 +1,5 @@
-"""Order windows of single tenants and of pairs of tenants, so that windows to compare follow each
-other directly."""
+"""Order windows with one tenant and windows with two tenants, so that windows to be compared follow
+each other directly."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Step = tuple[int, ...]
 
 
 def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
-    """Return the windows of one round of all pairs, in random order: (a,), (a,), (a, b), (b,),
-    (b,), (b, c), (c,), …
+    """Return the windows of one round with all pairs of tenants, in random order: (a,), (a,), (a,
+    b), (b,), (b,), (b, c), (c,), …
 
     The round contains one window of each pair, directly between a window of the first tenant alone
-    and a window of the second tenant alone. Where a tenant occurs for the first time, it has two
-    consecutive windows alone. For n tenants, there are n² + n // 2 windows.
+    and a window of the second tenant alone. A tenant's first window alone runs twice. For n
+    tenants, a round has n² + n // 2 windows.
     """
     order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
     for path in paths(tenants):
@@ -30,12 +30,12 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths through the places 0 to `places` - 1, so that every two places are neighbours
-    exactly once, in one of the paths.
+    """Return paths through the places 0 to `places` - 1. Every two places are neighbours exactly
+    once, in one of the paths.
 
     The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
     of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For
-    an odd number, one more place closes each path to a circle.
+    an odd number, each path also begins and ends at one more place.
     """
     even = places - places % 2
     hub = [even] if places % 2 else []

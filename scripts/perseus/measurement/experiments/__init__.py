@@ -1,9 +1,9 @@
 """Run experiments, with one module per kind of experiment.
 
 A new kind of experiment needs a new module in this package, and its settings in study/experiments.
-The module uses a server from `server_under_test`, or starts servers itself. The module stores its
-windows with `windows.keep`, and returns its `Findings`, the keys that the module adds to
-record.json.
+The module of an experiment uses a server from `server_under_test`, or starts servers itself. The
+module stores its windows with `windows.keep`, and returns `Findings`: the keys that the experiment
+adds to record.json.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Experiment(Protocol):
         """Return the experiment's keys of record.json for a cell without a server."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Return the usual and the largest time of load of the cell, in seconds."""
+        """Return how many seconds the cell offers load: the usual and the longest time."""
 
 
 def procedure(kind: str) -> Experiment:
-    """Return the module of a kind of experiment."""
+    """Return the module that runs a kind of experiment."""
     return cast(Experiment, import_module(f"{__name__}.{kind}"))

@@ -57,12 +57,12 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no throughputs."""
+    """Return the experiment's part of record.json for a cell without a server: no throughputs."""
     return {"capacities_rps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds.
+    """Return how many seconds the cell offers load: the usual and the longest time.
 
     All windows have equal length. In the longest case, each window needs all attempts.
     """
@@ -87,7 +87,7 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
     """Run a window, and return the responses per second of all tenants together.
 
-    The function repeats an invalid window.
+    An invalid window runs again.
     """
 
     def offer(tolerance: Tolerance) -> Window:

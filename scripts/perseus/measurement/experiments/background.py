@@ -1,8 +1,7 @@
-"""Run the experiment `background`: search for the peak of one tenant while all others have fixed
-rates.
+"""Run the experiment `background`: search for the peak of one tenant while all other tenants have
+fixed rates.
 
-The experiment differs from the experiment `peak` only in the load line, which follows from the
-settings of the experiment.
+Only the load line (the rates to try) differs from the experiment `peak`.
 """
 
 from perseus.measurement.experiments.peak import empty_record, load_s, measure

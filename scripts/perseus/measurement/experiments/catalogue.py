@@ -1,9 +1,9 @@
 """Run the experiment `catalogue`: measure a model in a short time
 (docs/explanation/catalogue.md).
 
-The experiment measures the service times on a saturated server, and finds the limit within an SLA
-by simulation of a queue with these service times. A window below this limit, with the arrivals of
-the study, then certifies a rate.
+The experiment measures the service times on a saturated server. A simulated queue with these
+service times gives the largest rate within an SLA. Then a window at a lower rate, with the arrivals
+of the study, certifies this lower rate.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ CERTIFY_AT: Final = (0.8, 0.6)
 window passes."""
 
 REQUESTS: Final = 300
-"""Number of requests that a window should count, within SHORTEST_S to LONGEST_S seconds."""
+"""Number of requests that a window should count. Slow and fast models get more or fewer requests,
+because requests count for at least SHORTEST_S and at most LONGEST_S seconds."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
 """Longest time in seconds in which the requests of a certification window count. Without this
@@ -64,10 +65,11 @@ SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvi
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit of a server within an SLA of `sla_ms`, and the certified rate; NaN if unknown.
+    """The largest rate of a server within an SLA of `sla_ms`, and the certified rate; NaN if
+    unknown.
 
-    `stated` is the key that states the SLA: "times_unloaded" or "latency". The interval from
-    `low_rps` to `high_rps` comes from the interval of the saturation throughput.
+    `stated` is the configuration key that states the SLA: "times_unloaded" or "latency". The
+    interval from `low_rps` to `high_rps` comes from the interval of the saturation throughput.
     """
 
     stated: str
@@ -119,17 +121,18 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no rates and limits."""
+    """Return the experiment's part of record.json for a cell without a server: no rates or
+    limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
     return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds: one window of a saturated server,
-    and the windows for two SLAs.
+    """Return how many seconds the cell offers load: the usual and the longest time.
 
-    The usual lengths follow from the number of operations of the model. In the longest case, all
-    windows have their maximum length.
+    The load consists of one window on a saturated server, and the windows for two SLAs. The usual
+    lengths follow from the number of operations of the model. In the longest case, all windows have
+    their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)
@@ -144,7 +147,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """Return how long requests count in a window with this rate, in seconds."""
+    """Return for how many seconds requests count in a window at this rate."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -153,15 +156,16 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return how long requests must count in a window that certifies this rate, in seconds.
+    """Return for how many seconds requests must count in a window that certifies this rate.
 
-    If the result exceeds MAX_COUNTED_S, no window certifies the rate.
+    If the window would exceed MAX_COUNTED_S, the experiment does not certify the rate.
     """
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """Return the usual seconds of load for one SLA of a model with this inference time."""
+    """Return for how many seconds a model with this inference time usually gets load for one
+    SLA."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
@@ -180,7 +184,7 @@ def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
 
 
 def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
-    """Yield the SLAs to measure, each with the key that states the SLA."""
+    """Yield the SLAs to measure, each with the configuration key that states the SLA."""
     (own,), run = task.slas, cast(Run, task.run)
     multiple_ms = run.times_unloaded * unloaded_ms
     yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})
@@ -246,7 +250,7 @@ def within(
     times_s: Floats,
     full: tuple[float, float, float],
 ) -> Limit:
-    """Return the limit within an SLA, and the certified rate.
+    """Return the largest rate within an SLA, and the certified rate.
 
     `times_s` and `full` are the results of `full_server`. Raises InvalidWindowError.
     """

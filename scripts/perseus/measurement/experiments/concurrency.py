@@ -44,13 +44,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no throughputs."""
+    """Return the experiment's part of record.json for a cell without a server: no throughputs."""
     return {"levels": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds. Both are equal: all windows have
-    their maximum length."""
+    """Return how many seconds the cell offers load: the usual and the longest time. The two times
+    are equal, because all windows have their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 
@@ -64,7 +64,7 @@ def sweep(
     """Run one window per concurrency, in random order, and return the throughputs.
 
     In a random order, host drift does not look like a trend over the concurrencies. Every tenant
-    has `concurrency` requests in flight. The verdicts say whether the window is valid, and whether
+    has `concurrency` requests in flight. The verdicts say whether each window is valid, and whether
     the latencies of the closed loop are within the SLA. The function calls `on_window` after each
     window, with the remaining seconds of load.
     """

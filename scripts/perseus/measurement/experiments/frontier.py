@@ -1,5 +1,5 @@
-"""Run the experiment `frontier`: choose a mix by the results of earlier mixes, and find its peak by
-search or prediction."""
+"""Run the experiment `frontier`: choose a mix (a ratio of the tenants' rates) from the results of
+earlier mixes, and find its peak by search or prediction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no peak of the mix."""
+    """Return the experiment's part of record.json for a cell without a server: no peak."""
     return without_peak(next_mix(cell), cell.task.tenant_names)
 
 

@@ -13,8 +13,8 @@ from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
 SLOW_RPS = 50
-"""Rate in requests/s for the estimate of the time of load. At this rate, no window ends early, and
-windows for an SLA at p95 have their usual length."""
+"""Rate in requests/s from which the function `load_s` computes the time of load. At this rate, no
+window ends early, and windows for an SLA at p95 have their usual length."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -23,13 +23,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no peak on the load line."""
+    """Return the experiment's part of record.json for a cell without a server: no peak."""
     return without_peak(wanted_peak(cell, cast(Run, cell.task.run)), cell.task.tenant_names)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds for a slow model. Windows of fast
-    models end earlier."""
+    """Return how many seconds a slow model gets load: the usual and the longest time. Windows of
+    fast models end earlier."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

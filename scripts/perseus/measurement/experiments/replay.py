@@ -42,8 +42,8 @@ from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.requests import Status
 
 DRAIN_S: Final = 20.0
-"""Longest time in seconds to wait for responses after the end of the arrivals and a grace time,
-since the recovery from a burst may take this long."""
+"""Longest time in seconds to wait for responses after the arrivals and a grace time have ended. The
+recovery from a burst may take this long."""
 
 LOOKS_S: Final = 1.0
 """Time in seconds between two checks whether all responses have arrived."""
@@ -52,7 +52,7 @@ NONE: Final = np.empty(0)
 """Send times of a tenant without load."""
 
 BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
-"""Tolerance for bursty arrivals, which allows a larger send lag than usual. Requests of a burst may
+"""Tolerance for bursty arrivals: a larger send lag than usual is valid. Requests of a burst may
 have the same intended send time, but the client sends them one after another."""
 
 
@@ -107,13 +107,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no windows."""
+    """Return the experiment's part of record.json for a cell without a server: no windows."""
     return {"offered": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds: the warm-up and each phase. In the
-    longest case, each phase needs all attempts."""
+    """Return how many seconds the warm-up and all phases take: the usual and the longest time. In
+    the longest case, each phase needs all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -124,7 +124,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def each_phase(
     cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
 ) -> Iterator[list[Offered]]:
-    """Yield the results of each tenant with load, phase by phase, after a warm-up.
+    """Warm the server up, then yield the results of each phase: one result for each tenant with
+    load.
 
     The phases are in random order, so that a drift of the server does not look like a difference
     between phases. Raises ServerError if the server dies.
@@ -148,8 +149,8 @@ def one_phase(
 ) -> list[Offered]:
     """Return the results of the tenants with load in one phase.
 
-    The function repeats an invalid window. The last attempt uses the tolerance for a busy host, and
-    counts in any case.
+    The function repeats an invalid window. The last attempt tolerates a busy host, and counts even
+    if the window is invalid.
     """
 
     def offer(tolerance: Tolerance) -> Window:

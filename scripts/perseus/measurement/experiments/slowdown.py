@@ -35,8 +35,8 @@ from perseus.study.tasks.measure import MeasureTask
 
 PHASE: Final = "slowdown"
 SLOW_RPS: Final = 50.0
-"""Rate in requests/s for the estimate of the time of load. At this rate, no window ends early, and
-no window is longer than usual."""
+"""Rate in requests/s from which the function `load_s` computes the time of load. At this rate, no
+window ends early, and no window is longer than usual."""
 
 OnWindow = Callable[[Window, float], None]
 """Function that the experiment calls after each window, with the remaining seconds of load."""
@@ -72,7 +72,8 @@ class Step:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure all pairs, round after round. Raises the errors that `Experiment.measure` lists."""
+    """Measure all pairs of tenants, round after round. Raises the errors that `Experiment.measure`
+    lists."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -108,14 +109,15 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no rates and steps."""
+    """Return the experiment's part of record.json for a cell without a server: no rates or
+    steps."""
     names = cell.task.tenant_names
     return {"rates_rps": dict.fromkeys(names, np.nan), "dedicated_rps": {}, "steps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds: every window of every round. In the
-    longest case, each window needs all attempts."""
+    """Return how many seconds the windows of all rounds take: the usual and the longest time. In
+    the longest case, each window needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -141,8 +143,8 @@ def offered(
     rng: np.random.Generator,
     on_window: OnWindow,
 ) -> Iterator[Step]:
-    """Yield the steps (windows) of all rounds, each after its end. An invalid window does not end
-    the experiment.
+    """Yield each step (window) of all rounds as soon as the window has ended. An invalid window
+    does not end the experiment.
 
     Raises ServerError if the server dies.
     """
@@ -164,7 +166,7 @@ def one_step(
     on_window: OnWindow,
     seconds_left: float,
 ) -> Step:
-    """Run one window of the round with this number. The function repeats an invalid window.
+    """Run one window of a round. The function repeats an invalid window.
 
     The length of the window, and the rules for its verdict, are as in phase `alone` at the end of a
     search.

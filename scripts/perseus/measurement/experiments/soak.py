@@ -1,5 +1,5 @@
-"""Run the experiment `soak`: offer fixed load for hours to one server, and read its memory and open
-files after each window.
+"""Run the experiment `soak`: offer fixed load for hours to one server, and after each window read
+the server's memory use and number of open files.
 
 The load consists of consecutive windows, so that the client stores the requests of one window only.
 The server is idle between windows, so the readings do not include the memory of requests in flight.
@@ -62,13 +62,14 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no rates and readings."""
+    """Return the experiment's part of record.json for a cell without a server: no rates or
+    readings."""
     return {"rates_rps": dict.fromkeys(cell.task.tenant_names, math.nan), "readings": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of load in seconds. Both are equal: all windows,
-    without repetition."""
+    """Return how many seconds the cell offers load: the usual and the longest time. The two times
+    are equal, because no window runs again."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
@@ -128,16 +129,16 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome if the server ends. The end of the server is a result after at least one
-    window, and a failure before the first window."""
+    """Return the outcome of a soak test in which the server ended. The end of the server is a
+    result after at least one window, and a failure before the first window."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"
 
 
 def outcome_of_windows(invalid: Sequence[Invalid], count: int) -> tuple[Outcome, str]:
-    """Return the outcome of a test with `count` windows, and the reason. The outcome is `ok` if at
-    least half of the windows are valid."""
+    """Return the outcome of a soak test with `count` windows, and the reason. The outcome is `ok`
+    if at least half of the windows are valid."""
     if 2 * len(invalid) <= count:
         return Outcome.OK, ""
     ((outcome, _),) = Counter(outcome for outcome, _ in invalid).most_common(1)

@@ -2,8 +2,8 @@
 responses.
 
 Perseus checks and monitors the first server as in every cell, but does not count its start. Later
-servers get no requests before the measured requests. The states of the page cache alternate, so
-that host drift does not look like a difference between the states.
+servers get no requests before the measured requests. The states of the page cache alternate from
+start to start, so that host drift does not look like a difference between the states.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ LOG_LINE: Final = re.compile(
     r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
     r"\"(?:loading: (.+):\d+\"|successfully loaded '(.+)'\")"
 )
-"""A line of Triton's log about a model: time of day, and the name of the model whose loading
-begins or ends."""
+"""A line of Triton's log with the time of day, and the name of the model whose loading begins or
+ends."""
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 
@@ -49,11 +49,11 @@ DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 class Start:
     """One start of a server. Each dictionary contains one value per tenant.
 
-    `page_cache` is the requested state of the page cache. `resident_share` is the share of the
-    model files in memory (0..1). `ready_s` is the time until the server is ready. `load_s` contains
-    the times to load the models, only for tenants whose load time is in the server's log.
-    `first_inference_ms` is the latency of the first request, and `steady_inference_ms` the median
-    latency of later single requests.
+    `page_cache` is the requested state of the page cache. `resident_share` is the share (0..1) of
+    the model files that the page cache holds. `ready_s` is the time until the server is ready.
+    `load_s` contains the times to load the models, only for tenants whose load time is in the
+    server's log. `first_inference_ms` is the latency of the first request, and
+    `steady_inference_ms` the median latency of later single requests.
     """
 
     page_cache: str
@@ -82,13 +82,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the keys of record.json for a cell without a server, with no starts."""
+    """Return the experiment's part of record.json for a cell without a server: no starts."""
     return {"starts": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the largest time of the experiment in seconds. The starts of the servers
-    take almost all of this time."""
+    """Return how many seconds the experiment takes: the usual and the longest time. The starts of
+    the servers take almost all of this time."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds
@@ -115,7 +115,7 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
 
 
 def loads_s(server_log: Path) -> dict[str, float]:
-    """Return the load time of each tenant's models in seconds, from Triton's log.
+    """Return the time in seconds to load the models of each tenant, from Triton's log.
 
     The result is empty if the log is on another host.
     """
