@@ -45,8 +45,8 @@ class LiveLoad:
         self._life = ServerLife(server, clients, longest_sla_s)
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` after the start of the window, and return what was observed so
-        far.
+        """Wait until `elapsed_s` seconds after the start of the window; return the data on the
+        window so far.
 
         Raises ServerError as soon as the server has ended or no longer responds.
         """

@@ -41,22 +41,25 @@ WINDOWS_SCHEMA = pa.schema(
             " replays: warm_up, shared, alone; in a soak test: soak; in a catalogue: full"
             " (saturated server), within (load within an SLA)"),
         column("scale", REAL, "",
-            "load factor: position s on the load line r(s) = base + s x direction of all rates; in"
-            " a closed loop, requests in flight of each tenant; in phase within, requests/s"),
+            "load factor s: the offered rates are base + s x direction, with one value per tenant;"
+            " in a closed loop, requests in flight of each tenant; in phase within, rate in"
+            " requests/s"),
         column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
         column("settle_s", REAL, "s", "settling time at the start, in which requests do not count"),
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
-        column("window_verdict", TEXT, "", "verdict on the window: the worst verdict on a tenant"),
+        column("window_verdict", TEXT, "", "verdict on the window: the worst verdict of all"
+                                           " tenants"),
         column("tenant", TEXT, "", "name of the tenant"),
         column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop,"
                " its throughput"),
-        column("requests", WHOLE, "requests", "counted requests, without requests that the"
-                                              " client dropped"),
-        column("effective_requests", REAL, "requests", "number of independent requests that"
-               " are as strong evidence as the counted requests, whose latencies are correlated "
+        column("requests", WHOLE, "requests", "number of counted requests; requests that the"
+                                              " client dropped do not count"),
+        column("effective_requests", REAL, "requests", "number of independent requests that would"
+                                                       " be as strong evidence as the counted"
+                                                       " requests with their correlated latencies "
                + _METHOD),
         column("batches", WHOLE, "batches",
-            "number of batches from which the interval of the exceedance follows (batch means) "
+            "number of batches from which the interval of the exceedance is computed (batch means) "
                + _METHOD),
         column("errors", WHOLE, "requests",
             "requests without a valid response: sum of timeouts, refused, failed and unsent"),
@@ -83,9 +86,9 @@ WINDOWS_SCHEMA = pa.schema(
         column("backlog_growth_rps", REAL, "requests/s",
             "growth of the number of requests in flight " + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send time"),
-        column("client_cpu", REAL, "cores", "CPU time of the tenant's busiest client process"
-               " divided by the wall time, or, if larger, CPU time of all clients per client core"
-               " divided by the wall time"),
+        column("client_cpu", REAL, "cores", "CPU time per second of the tenant's busiest client"
+                                            " process, or, if larger, CPU time per second and"
+                                            " client core of all clients"),
         column("other_cpu_share", REAL, "0..1", "share of the server's cores that other processes"
                " used; null if the server's processes are not visible, for example on another"
                " host"),
@@ -108,8 +111,10 @@ WINDOWS_SCHEMA = pa.schema(
         column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per answered"
                " request, from the start of the window until the server is idle again; null if no"
                " request was answered"),
-        column("server_cpu_ms", REAL, "ms", "CPU time of the server in the same time as"
-               " client_cpu_ms, per answered request of any tenant; null if no request was"
+        column("server_cpu_ms", REAL, "ms", "CPU time of the server from the start of the window"
+                                            " until the server is idle again, divided by the"
+                                            " answered requests of all tenants; null if no request"
+                                            " was"
                " answered or the server runs on another host"),
     ]
 )  # fmt: skip

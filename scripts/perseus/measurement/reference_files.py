@@ -11,11 +11,11 @@ from perseus.study.triton_models import answers_file, files_of
 
 
 def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
-    """Return, by tenant, the file with the reference responses of the model, if the study deploys
-    the model.
+    """Return, by tenant, the file with the reference responses of each model that the study
+    deploys.
 
-    Raises ServerError if a file is missing. The workflow checks only whether the folder exists, and
-    would not make the file again.
+    Raises ServerError if a file is missing. The workflow would not make the file again, because the
+    workflow checks only whether the model repository exists.
     """
     loaded = RUNTIMES[task.server.runtime].model_file
     deployed = [tenant for tenant in task.tenants if tenant.name in task.deployed]

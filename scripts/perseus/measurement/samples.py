@@ -40,7 +40,8 @@ class Row(NamedTuple):
 
 
 class Sampler:
-    """Takes one sample at a time. Increases and rates refer to the previous sample.
+    """Takes one sample at a time. Increases and rates are computed from the previous to the current
+    sample.
 
     Only one thread may use a sampler. The arguments are the same as for `Monitor`.
     """

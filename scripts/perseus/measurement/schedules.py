@@ -1,4 +1,5 @@
-"""Draw the send times of a replay once, and use the same send times in each of its windows."""
+"""Draw the send times of a replay once, and use the same send times in each window of the
+replay."""
 
 from __future__ import annotations
 

@@ -59,9 +59,10 @@ class ServerLife:
 
 @contextmanager
 def naming_death(server: RunningServer) -> Iterator[None]:
-    """Convert an error that the end of the server causes into a ServerError that names this cause.
+    """After an error, check whether the server has ended, and if so, raise a ServerError that says
+    so.
 
-    The error may come from a request, from a reading of the statistics, or from a client that
+    The first error may come from a request, from a reading of the statistics, or from a client that
     connects.
     """
     try:

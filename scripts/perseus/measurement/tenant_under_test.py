@@ -74,12 +74,12 @@ class TenantUnderTest:
 
     @property
     def load_images(self) -> list[list[int]]:
-        """Return, for each request of the load, the numbers of its examples. The client sends these
+        """Return, for each request of the load, the indices of its examples. The client sends these
         requests in turn."""
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
-        """Return the inputs of requests. `parts` contains, for each request, the numbers of its
+        """Return the inputs of requests. `parts` contains, for each request, the indices of its
         examples.
 
         Images are tensors, or encoded files if the server preprocesses images.
@@ -108,12 +108,13 @@ class TenantUnderTest:
         return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
-        """Open the route of the requests of the load. A request times out after `timeout_s`."""
+        """Open the route (server address and contents) of the requests of the load. A request times
+        out after `timeout_s`."""
         return self._route(self.load_images, timeout_s)
 
     @contextmanager
     def transport(self, parts: Sequence[Sequence[int]]) -> Iterator[Transport]:
-        """Open a connection for single requests. `parts` contains, for each request, the numbers of
+        """Open a connection for single requests. `parts` contains, for each request, the indices of
         its examples.
 
         Raises RequestFailedError and RouteError.

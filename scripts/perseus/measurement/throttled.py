@@ -34,9 +34,9 @@ class QuotaWatch:
     def named(self, found: Findings, task: MeasureTask) -> Findings:
         """Return the findings with the key `throttled`.
 
-        The value states in which share of its periods the quota stopped server and client; None for
-        a share of at most LITTLE. If the quota can cause the outcome, the outcome becomes
-        `throttled`.
+        `throttled` states in which share of the quota's periods the quota stopped server and
+        client, and is None for a share of at most LITTLE. If the quota can cause the outcome, the
+        outcome becomes `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:

@@ -56,8 +56,8 @@ def parse_metrics(text: str) -> Scrape:
 
 
 def told_precisions(text: str) -> dict[str, str]:
-    """Return the precision in which each model is computed, as in the configuration (for example
-    fp32).
+    """Return the precision in which each model is computed, in the notation of the configuration
+    (for example fp32).
 
     The result contains only models whose backend has a metric for the precision. Raises ValueError
     if the text is not in Prometheus's text format.
@@ -73,9 +73,9 @@ def told_precisions(text: str) -> dict[str, str]:
 def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -> dict[Key, float]:
     """Return the increase of each counter between two readings.
 
-    A lower value means that the counter was reset, because the server or the model was loaded
-    again. A counter that is missing in the first reading began at 0. The increase of a reset or new
-    counter is its current value, as for Prometheus's `increase`.
+    If a counter is lower in the second reading, the counter was reset, because the server or the
+    model was loaded again. A counter that is missing in the first reading began at 0. The increase
+    of a reset or new counter is its current value, as for Prometheus's `increase`.
     """
     return {
         key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value

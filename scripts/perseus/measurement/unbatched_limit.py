@@ -1,7 +1,7 @@
 """Compute the highest possible throughput of a model without batching, and warn about higher
 throughputs.
 
-If the throughput exceeds this limit, the model did not compute the responses one after another. A
+If the measured throughput exceeds the computed limit, the model did not compute all responses. A
 cache in the server, in the model, or in front of both may have sent a part of the responses. The
 requests that measure the limit have inputs that the server has not seen, so no cache can answer
 them.
@@ -30,14 +30,14 @@ DOUBTFUL: Final = 1.2
 """Ratio of the throughput to the limit above which the throughput is doubtful."""
 
 MAX_HOST_GAIN: Final = 1.8
-"""If throughput / limit is higher, a cache is the likely cause; below, the host may have become
-faster. The value is the product of two factors: a busy server is up to 1.2 times as fast as an idle
-server, whose processor sleeps, and a host is up to 1.5 times as fast as a minute before. A cache
-causes a much larger ratio."""
+"""Up to this ratio of throughput and limit, a faster host is the likely cause; above, a cache. The
+ratio is the product of two factors: a busy server is up to 1.2 times as fast as an idle server,
+whose processor sleeps, and a host is up to 1.5 times as fast as a minute before. A cache causes a
+much larger ratio."""
 
 MIN_REQUESTS: Final = 20
-"""Least number of requests of a window. With fewer requests, the first and the last request distort
-the throughput."""
+"""Least number of requests of a window that counts. In a window with fewer requests, the first and
+the last request distort the throughput."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def unseen_requests(
 
 
 def _instances(server: RunningServer, model: str) -> int | None:
-    """Return the number of instances; None if the configuration of the model does not state the
+    """Return the number of instances of a model; None if the model configuration does not state the
     number."""
     try:
         with Control(server) as control:
@@ -98,7 +98,7 @@ def _instances(server: RunningServer, model: str) -> int | None:
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one warning for each tenant whose throughput exceeds the limit of its model.
 
-    The throughput in the median window of each phase counts. A host that is faster for a second
+    For each phase, the throughput in the median window counts. A host that is faster for a second
     affects only one window, but a cache affects all windows. `record` is the cell's part of
     record.json, and `windows` contains rows of windows.parquet.
     """

@@ -26,7 +26,7 @@ class VerificationError(RuntimeError):
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
-    """Return the relative error of each tenant's responses, over the same route as the load.
+    """Return the relative error of each tenant's responses, which take the same route as the load.
 
     The function sends a request of the smallest size, a request with all examples (or as many as
     the server accepts), and the requests of the load. Without reference responses, the function

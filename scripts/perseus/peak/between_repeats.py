@@ -2,9 +2,9 @@
 (docs/explanation/repeats.md).
 
 The results of repeats scatter more than the interval of each result suggests, because the speed of
-a host changes between repeats. Two to five repeats hardly determine the size of this scatter.
-Therefore the standard deviation between repeats is a parameter of the statistical model, with a
-prior.
+a host changes between repeats. From two to five repeats, the standard deviation of this scatter is
+hardly known. Therefore the standard deviation between repeats is a parameter of the statistical
+model, with a prior.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 DRAWS = 2000
-"""Number of posterior draws of a limit from which the ends of its interval are computed."""
+"""Number of posterior draws from which the interval of a limit is computed."""
 
 PRIOR = 0.25
 """Standard deviation of the half-normal prior on the standard deviation between repeats, in units
@@ -29,8 +29,8 @@ interval is about 20 % wide. Student's t interval of two repeats would be far wi
 """
 
 HOSTS_PRIOR = 1.0
-"""Standard deviation of the half-normal prior on the variation between hosts. What varies is the
-logarithm of the standard deviation between the repeats of a host.
+"""Standard deviation of the half-normal prior on the variation between hosts. The quantity that
+varies is log(standard deviation between the repeats of a host).
 
 The standard deviations between repeats of an idle and a busy host differ by a factor of up to
 eight.
@@ -95,7 +95,8 @@ def shared_deviation_draws(
     """Return posterior draws of the standard deviation between repeats of several quantities.
 
     Each quantity has its own mean. The standard deviation between repeats is a property of the
-    host, so all quantities share it. `prior` is the standard deviation of the half-normal prior.
+    host, and therefore the same for all quantities. `prior` is the standard deviation of the
+    half-normal prior.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
@@ -124,9 +125,9 @@ def deviation_draws_of_each(
     statistical model treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed.,
     section 5.3): the standard deviation of a host is lognormally distributed around a value that
     all hosts share. The prior of the shared value is half-normal (PRIOR), and the prior of the
-    variation between hosts is half-normal (HOSTS_PRIOR). If a host has many repeats, these repeats
-    determine its draws. If a host has few repeats, and the other hosts are similar to each other,
-    the other hosts determine its draws.
+    variation between hosts is half-normal (HOSTS_PRIOR). If a host has many repeats, its draws
+    depend mostly on its own repeats. If a host has few repeats, and the other hosts are similar to
+    each other, its draws depend mostly on the other hosts.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()

@@ -13,7 +13,8 @@ from perseus.study.sla import Sla
 def infeasible(
     slas: Sequence[Sla], names: Sequence[str], unloaded_p50_ms: Mapping[str, float]
 ) -> str:
-    """Return the reason why no load can keep the SLAs; an empty text if a load may keep them."""
+    """Return the reason why no load can keep the SLAs, or an empty text if some load may keep the
+    SLAs."""
     for name, sla in zip(names, slas, strict=True):
         # Use the median, since a high percentile of few requests depends on single late requests.
         if unloaded_p50_ms[name] > sla.latency_ms:
@@ -27,9 +28,10 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Return which tenants the preset cannot certify at these limits, and which preset can.
+    """Name the tenants whose limits are too low for the preset to certify, and the presets that can
+    certify these tenants.
 
-    The text is empty if the preset can certify all tenants. A tenant without load needs no preset.
+    The text is empty if the preset can certify all tenants with load.
     """
     return "; ".join(
         f"the certification windows offer {name} at most {rate:.3g} requests/s:"
@@ -47,11 +49,12 @@ def begins_too_slow(
     names: Sequence[str],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """Return, before a search, which tenants the preset cannot certify at their start rates.
+    """Name, before a search, the tenants whose start rates are too low for the preset to certify.
 
-    The text also says which preset can certify each tenant. The search may find a limit above the
-    start rate. If the SLA leaves little time for waiting, the limit may be below the start rate.
-    Therefore the function checks the start rate or an upper bound of the limit, whichever is lower.
+    The text also names presets that can certify these tenants. The search may find a limit above
+    the start rate. If the SLA leaves little time for waiting, the limit may be below the start
+    rate. Therefore the function checks the start rate or an upper bound of the limit, whichever is
+    lower.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
@@ -69,11 +72,12 @@ def begins_too_slow(
 
 
 def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
-    """Return an upper bound of the limit of a server that serves one request after the other.
+    """Return an upper bound of the rate within the SLA, for a server that serves one request after
+    the other.
 
-    A request that arrives during the service of another request waits for the rest of that service
-    time. The rest of a service time is uniformly distributed. If this rest can exceed the SLA minus
-    one service time, the SLA bounds the utilisation of the server.
+    A request that arrives during the service of another request waits for the remaining service
+    time, which is uniformly distributed. If the remaining service time can exceed the SLA minus one
+    service time, the SLA bounds the utilisation of the server.
     """
     # Share of late requests among the requests that find the server busy.
     late = 1 - (sla.latency_ms - work_ms) / work_ms

@@ -17,11 +17,11 @@ CERTIFY_AT = (0.85, 0.75, 0.6)
 rates in this order until the windows at one rate pass."""
 
 ATTEMPTS = 3
-"""Number of times that a search measures a window, if each attempt is invalid."""
+"""Number of attempts after which a search no longer repeats an invalid window."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
-"""Least number of requests of the slowest tenant in a window, and the time in seconds after which
-the window ends even with fewer requests."""
+"""Least number of requests of the slowest tenant in a window. Requests count for at most
+LONGEST_COUNTED_S seconds, even if there are fewer."""
 
 TIMES_FEWEST = 3
 """Number of requests in the certification windows of slow models, as a multiple of
@@ -48,7 +48,8 @@ SPEEDS = 4
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """Return how many requests a window of this phase collects, and for how long."""
+    """Return how many requests a window of this phase should count, and for how many seconds at
+    most."""
     efforts = {
         Phase.NEAR_LIMIT: settings.near_limit,
         Phase.ALONE: settings.near_limit,
@@ -75,10 +76,10 @@ def grace_s(slas: Sequence[Sla]) -> float:
 def counted_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    """Return the longest time in seconds of a window in which requests count.
+    """Return the longest counted part of a window, in seconds.
 
-    Within this time, each tenant sends enough requests, unless the time would exceed the limit of
-    the preset. Slow models have a higher limit (FEWEST_COUNTED, TIMES_FEWEST).
+    In the counted part, each tenant sends enough requests, unless this would take longer than the
+    preset allows. Slow models may take longer (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
@@ -132,7 +133,7 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
 
 
 def expected_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return the usual time in seconds for which a search offers load."""
+    """Return for how many seconds a search usually offers load."""
     return seconds_left({}, settings, slas, rates_rps)
 
 
@@ -154,15 +155,14 @@ def seconds_left(
 
 
 def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Return the seconds of load at one concurrency of a sweep."""
+    """Return for how many seconds a closed loop offers load at one concurrency."""
     return settle_s(settings, slas) + grace_s(slas) + settings.near_limit.max_s
 
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return the longest time in seconds for which a search near these rates can offer load.
+    """Return for how many seconds a search near these rates can offer load at most.
 
-    In the longest search, every window has its maximum length and is repeated until the last
-    attempt.
+    In the longest search, every window has its maximum length and needs all attempts.
     """
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {

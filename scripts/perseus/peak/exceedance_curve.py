@@ -15,8 +15,8 @@ MORE_RUNS = 6
 error smaller."""
 
 COARSE = 8
-"""The first, rough search for the limit of the virtual queue simulates this many times fewer
-requests than the later runs."""
+"""The first, rough search for the limit of the virtual queue simulates 1 / COARSE of the requests
+of a later run."""
 
 Logit = Callable[[float, int, int], float]
 """Function that returns the logit of the share of late requests in a simulated run, from (load
@@ -25,7 +25,8 @@ factor, number of requests, number of the run)."""
 
 @dataclass(frozen=True)
 class ExceedanceCurve:
-    """The logit of the long-run share of late requests in a virtual queue, over log(load factor).
+    """The logit of the long-run share of late requests in a virtual queue, as a function of
+    log(load factor).
 
     At `log_limit` the curve equals `level`, the logit of the share of late requests that the SLA
     allows.

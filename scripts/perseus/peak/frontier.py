@@ -12,8 +12,7 @@ import numpy as np
 from perseus.peak.stats import Interval
 
 UNKNOWN = 1.0
-"""Half-width of the interval of the sharing ratio that the search assumes for a mix without an
-estimate."""
+"""Assumed half-width of the interval of the sharing ratio, for a mix without an estimate."""
 ALONE = Interval(1.0, 1.0, 1.0)
 """Sharing ratio at both ends of a frontier, where one tenant uses the whole server."""
 
@@ -44,12 +43,12 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
     """Return the weights of the next mix to measure.
 
     For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
-    function chooses the gap with the largest product of width and uncertainty. The uncertainty is
-    the sum of two terms. The first term measures how much the frontier bends at the ends of the
-    gap: the distance of the sharing ratio at an end from the straight line between the two
-    neighbours of this end. The larger of both distances counts. The second term is half the mean
-    width of the intervals of both sharing ratios. For three or more tenants, the function raises
-    IndexError if no further mix exists.
+    function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
+    gap is the sum of two terms. The first term measures how much the frontier bends at the two
+    mixes that end the gap. The bend at a mix is the distance of its sharing ratio from the straight
+    line between its two neighbours, and the larger of the two bends counts. The second term is half
+    the mean width of the intervals of the two sharing ratios. For three or more tenants, the
+    function raises IndexError if no further mix exists.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -92,8 +91,8 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
     """Return the distance of each sharing ratio from the straight line between its two neighbours.
 
-    Only neighbours with a known ratio count. The distance is 0 at both ends of the frontier, and
-    for a mix without a known ratio.
+    Only neighbours with a known sharing ratio count. The distance is 0 at both ends of the
+    frontier, and for a mix without a known sharing ratio.
     """
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)

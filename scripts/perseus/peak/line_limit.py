@@ -14,9 +14,9 @@ from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 
 WIDEST, ABOVE = 1.6, 1.2
-"""Largest factor between two similar loads, and largest ratio of the load of a used window to the
-limit. A queue far above its limit never settles, so its share of late requests says little about
-the limit."""
+"""WIDEST is the largest factor between two similar loads. Windows at more than ABOVE times the
+limit are not used: a queue far above its limit never settles, so its share of late requests says
+little about the limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
@@ -29,9 +29,9 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 
 
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
-    """Return the limit from the windows near a load factor.
+    """Compute the limit of a load line from the windows near a load factor.
 
-    If every such window is invalid, the result is the load factor `near`, without draws.
+    If all these windows are invalid, the limit is the load factor `near`, without posterior draws.
     """
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
     if not chosen:

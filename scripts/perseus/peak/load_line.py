@@ -42,8 +42,9 @@ def load_line(
     """Return the load line of a run, and the load factor at which its search starts.
 
     On a dedicated server, the load factor is a rate in requests/s. On the load line of a mix, the
-    sharing ratio is 1 at the load factor s = 1. With background load ("hold"), the sharing ratio is
-    1 at s = 1 - b, with b the sum of background rate / dedicated peak.
+    sharing ratio (the sum of rate / dedicated peak) is 1 at the load factor s = 1. With background
+    load ("hold"), the sharing ratio is 1 at s = 1 - b, with b the sum of background rate /
+    dedicated peak.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]

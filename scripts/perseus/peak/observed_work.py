@@ -35,9 +35,9 @@ ERRORS = 3
 """Number of standard errors up to which chance may explain the difference of mean service times."""
 
 OVERTAKING = 0.01
-"""Largest share of requests that the server may answer before an earlier request. The network may
-swap two neighbouring requests now and then. Several workers reorder 1 to 40 % of the requests,
-unless all service times are equal."""
+"""Largest share of requests whose response may arrive before the response to an earlier request.
+The network may swap two neighbouring requests now and then. Several workers reorder 1 to 40 % of
+the requests, unless all service times are equal."""
 
 SPREAD = 1.5
 """Largest ratio of the spread of service times to the spread of latencies without load (`_spread`).
@@ -137,8 +137,8 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Return whether service times vary no more than latencies without load. If they vary more,
-    several requests share the server."""
+    """Return whether service times vary no more than latencies without load. If service times vary
+    more, several requests share the server."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
@@ -174,8 +174,8 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Return whether the service times of successive requests in a window are independent or
-    equal."""
+    """Return whether the service times of successive requests in a window are uncorrelated or
+    nearly equal."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]
     variance = float(np.mean(np.concatenate(centred) ** 2))
@@ -195,8 +195,8 @@ requests together, since the speed of a host changes over time."""
 
 
 def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Return random factors that describe the sampling error of a limit from few service times;
-    shape (draws,).
+    """Return random factors that describe the sampling error of a limit that is computed from few
+    service times; shape (draws,).
 
     The limit is `rate_rps` in requests/s. `work_s` contains the observed service times S. The tail
     of the waiting time decays like exp(-theta t), with theta the root of rate (E exp(theta S) - 1)

@@ -15,8 +15,8 @@ from perseus.peak.verdict import ON_IDLE_HOST, TenantWindow, Verdict, other_load
 from perseus.peak.window import Phase, Window
 
 CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
-"""Definition of a cliff: a load increase of at most the first factor multiplies the latency by more
-than the second factor."""
+"""Definition of a cliff: a load increase by a factor of at most CLIFF_STEP multiplies the latency
+by a factor of more than CLIFF_LEAP."""
 
 
 class Outcome(StrEnum):
@@ -65,8 +65,8 @@ class Peak:
     was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
     without load. `work_s` contains the service times in the probes (`peak.speed.work_s`), shape
     (parts,). `rounds` contain the saturation throughputs of the tenants alone and together. `model`
-    contains the limits of a simulated server with these service times. `cliff` describes a steep
-    rise of the latency just above the highest passing load, and is empty if the latency rises
+    contains the limits of a simulated server with the service times `work_s`. `cliff` describes a
+    steep rise of the latency just above the highest passing load, and is empty if the latency rises
     gradually.
     """
 
@@ -160,8 +160,8 @@ def largest_other_load(windows: Sequence[Window]) -> str:
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
     """Return whether a valid window above the load factor `low` does not pass.
 
-    Such a window shows the limit of the server. Otherwise, only the limit of the client may be
-    known.
+    A window that does not pass shows the limit of the server. Without this window, only the limit
+    of the client may be known.
     """
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows

@@ -43,8 +43,8 @@ class Round:
 
     @property
     def shares(self) -> Floats:
-        """Return the throughput of each tenant beside the others, as a share of its throughput
-        alone."""
+        """Return, for each tenant, its throughput beside all other tenants divided by its
+        throughput alone."""
         return np.array(self.together_rps) / np.array(self.alone_rps)
 
     @property
@@ -100,11 +100,12 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     of serving all tenants at the same time.
 
     Each tenant has equally many requests in flight. If the server works in the order of arrival,
-    all tenants have the same throughput. If the server serves all tenants at the same time, each
-    tenant gets the same share of its throughput alone. In general, this share is proportional to a
-    power of the tenant's service time, with exponent 1 in the first case and 0 in the second case.
-    The probability follows from the measured exponent. If all service times are equal, both cases
-    look alike, and the probability is one half.
+    all tenants have the same throughput. If the server serves all tenants at the same time,
+    throughput together / throughput alone is the same for all tenants. In general, this quotient is
+    proportional to a power of the tenant's service time. The exponent is 1 for service in the order
+    of arrival, and 0 for service at the same time. The probability follows from the measured
+    exponent. If all service times are equal, the exponent cannot be measured, and the probability
+    is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

@@ -34,18 +34,18 @@ POINTS, SLOPES = 300, 15
 """Numbers of grid points of log(limit), and of the slope m (see `Posterior`)."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Possible scales of the random factors on the speed of a host in each window. The scale 0 means a
-host with constant speed."""
+"""Possible scale parameters for the random speed of a host in each window. The scale 0 means a
+constant speed."""
 
 USUAL_WANDER = 0.03
-"""Prior scale of the random factors on the speed of a host. The throughput of a busy server changes
-by some percent within seconds, and by 20 % within minutes."""
+"""Prior scale parameter for the random speed of a host. The throughput of a busy server changes by
+some percent within seconds, and by 20 % within minutes."""
 
 TINY = 1e-300
 
 TAILS = 3
-"""Degrees of freedom of Student's t distribution of the random factors. Heavy tails allow for short
-bursts of load on the host."""
+"""Degrees of freedom of Student's t distribution of the random speed of a host. Heavy tails allow
+for short bursts of load on the host."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from perseus.peak.stats import Floats
 
 ROUNDING = 1e-9
-"""Relative tolerance within which two sums of service times are equal."""
+"""Relative difference up to which two sums of service times count as equal."""
 
 
 def served(

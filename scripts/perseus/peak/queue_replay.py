@@ -3,7 +3,8 @@
 If the real server answers one request after the other, the service time of each request is known
 (`observed_work`), and the virtual queue reproduces the real queue. If the service times are
 unknown, the virtual queue draws service times from the latencies without load. The module then
-adjusts the speed of the virtual queue, so that it has as many late requests as the real server.
+adjusts the speed of the virtual queue, so that the virtual queue and the real server have equally
+many late requests.
 """
 
 from __future__ import annotations
@@ -55,12 +56,11 @@ class QueueReplay:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-        """Replay windows with observed service times, or with drawn service times if they cannot be
-        inferred.
+        """Replay windows with observed service times if possible, otherwise with drawn service
+        times.
 
-        The replay with drawn service times leaves out the long certification windows. The load of
-        these windows is so far below the limit that the real and the virtual exceedance curve may
-        differ there.
+        The replay with drawn service times leaves out the long certification windows. Their load is
+        so far below the limit that the real and the virtual exceedance curve may differ there.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)

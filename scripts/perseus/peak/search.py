@@ -1,10 +1,11 @@
 """Search for the largest load at which every tenant keeps its SLA (docs/explanation/search.md).
 
-The search moves along a load line r(s) = base + s x direction. First, the search warms the server
-up. Then the search brackets the limit, bisects coarsely, and estimates the limit from windows near
-it. Finally, the search certifies a rate in fresh windows, and offers each tenant its rate without
-the other tenants. Between the phases, saturation probes measure the speed of the busy server. The
-search is independent of Triton: it drives any `System`, real or simulated.
+The search varies only the load factor s of a load line r(s) = base + s x direction, which contains
+the rate of each tenant. First, the search warms the server up. Then the search brackets the limit,
+bisects coarsely, and estimates the limit from windows near the limit. Finally, the search certifies
+a rate in fresh windows, and runs each tenant alone at its rate. Between the phases, saturation
+probes measure the speed of the busy server. The search is independent of Triton: it drives any
+`System`, real or simulated.
 """
 
 from __future__ import annotations
@@ -63,20 +64,20 @@ MODEL_ERROR = 0.05
 """Standard deviation of log(limit of the simulated queue / limit of the server)."""
 LEAP = 4.0  # factor of a step down, if even a twentieth of the first load fails
 DRAWS = 200
-"""Number of posterior draws of a limit that a result contains. The draws give intervals of derived
-quantities."""
+"""Number of posterior draws of a limit that a result contains. Intervals of derived quantities are
+computed from these draws."""
 
 NARROW = 0.35
 """The search stops adding windows near the limit when the relative width of the 95 % interval of
 the limit is below this value."""
 
 AGREEING = 0.6
-"""Largest relative width of the interval of the limit for a comparison with the limit of the
-simulated queue. A wider interval contains almost any value."""
+"""The search compares the interval of the limit with the limit of the simulated queue only if the
+relative width of the interval is at most this value. A wider interval contains almost any value."""
 
 ROUNDS_PART = 0.3
-"""The search repeats rounds until the half-width of the interval of their sharing ratio is below
-this share of the half-width that the preset requires."""
+"""The search repeats rounds until the half-width of the interval of the sharing ratio is below this
+share of the half-width that the preset requires."""
 
 LOOKS_S = 1.0  # seconds between two checks of the steady state during the warm-up
 SHORTEST_WARM_UP_S = 6.0
@@ -162,8 +163,8 @@ class _Search:
         becomes steady, else an empty text.
 
         The load is a closed loop of all tenants with load. If the latency is not steady after the
-        first window, a second window follows. The speed of a host changes now and then. Therefore
-        only a large change over both windows ends the search.
+        first window, a second window follows. The speed of a host changes now and then, so only a
+        large change of the latency over both windows ends the search.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -267,8 +268,8 @@ class _Search:
         return model_limits(self.model, works, self.rounds)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
-        """Return a weighted geometric mean of two limits: `near`, from the windows, and the limit
-        of the simulated queue.
+        """Return a weighted geometric mean of two limits: the limit `near` from the windows, and
+        the limit of the simulated queue.
 
         A limit with a smaller error has a larger weight.
         """
@@ -281,7 +282,8 @@ class _Search:
 
     @property
     def speed_change(self) -> float:
-        """Return the factor between the speeds in the first and the last saturation probe."""
+        """Return the factor between the speeds of the busy server in the first and the last
+        saturation probe."""
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self) -> tuple[float, float]:
@@ -299,8 +301,8 @@ class _Search:
     def _may_pass(self, scale: float) -> bool:
         """Return whether bracketing continues at this load.
 
-        Bracketing goes far below the start only if a window at the load contains enough requests.
-        With background load, bracketing never goes far below the start.
+        Below one thirtieth of the start load, bracketing continues only without background load,
+        and only if a window contains enough requests.
         """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
@@ -351,7 +353,7 @@ class _Search:
     def certify(self, scales: Sequence[float]) -> int | None:
         """Try the load factors in order until all fresh windows at one load factor pass.
 
-        Return the index of the last of these windows, or None if no load factor passes.
+        Return the index of the last of the windows that pass, or None if no load factor passes.
         """
         for scale in scales:
             fresh = range(self.settings.certify_windows)
@@ -441,7 +443,7 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        """Return whether the search may measure another load.
+        """Return whether the search may measure at a further load.
 
         The preset limits the number of different loads, not of windows, so repetitions of invalid
         windows do not count. If the host stays busy, the search ends.
@@ -455,9 +457,9 @@ class _Search:
         """Measure a window at this load; repeat the window while it is invalid.
 
         After two invalid attempts, the search accepts more load of other processes, and any
-        slowdown of the server, since the other processes may slow the server down. If their load
-        exceeds even the larger tolerance, the search waits until these processes end. If they do
-        not end in time, the search repeats no further windows.
+        slowdown of the server, since the other processes may slow the server down. If the load of
+        other processes exceeds even the larger tolerance, the search waits until these processes
+        end. If the processes do not end in time, the search no longer repeats invalid windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):
@@ -476,8 +478,8 @@ class _Search:
         return window
 
     def _closed_until_steady(self) -> tuple[Steadiness, ...]:
-        """Run a closed loop until the latency is steady or the time is over; return one entry per
-        tenant."""
+        """Run a closed loop until the latency is steady or the warm-up time is over; return one
+        entry per tenant."""
         longest_s = max(self.settings.warm_up_s, SHORTEST_WARM_UP_S)
         looks_s = np.append(np.arange(SHORTEST_WARM_UP_S, longest_s, LOOKS_S), longest_s)
         in_flight = tuple(IN_FLIGHT if i in self.loaded else 0 for i in range(len(self.slas)))

@@ -1,8 +1,8 @@
 """Compute the limits of a simulated server that has the service times of the real server.
 
 The simulation converts saturation throughputs into limits that keep the SLAs. The saturation
-throughputs of different tenants are comparable, since their windows lie within seconds
-(`peak.paired`).
+throughputs of different tenants are comparable, since these throughputs are measured within seconds
+of each other (`peak.paired`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
 0.3 %."""
 
 LIKELY = 0.02
-"""The module simulates a queueing discipline only if its probability exceeds this value."""
+"""The module simulates a queueing discipline only if the probability of the discipline exceeds this
+value."""
 
 
 @dataclass(frozen=True)

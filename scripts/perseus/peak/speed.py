@@ -94,8 +94,8 @@ def combined(seen: Sequence[Speed]) -> Speed:
 def work_s(seen: Sequence[Speed]) -> Floats:
     """Return the service times of a tenant: the times between the responses of a busy server.
 
-    The function sorts the times of all probes, and divides them into up to PARTS parts. The result
-    contains the mean of each part, shape (up to PARTS,).
+    The function sorts the times between responses in all probes, and divides the sorted times into
+    up to PARTS parts. The result contains the mean of each part, shape (up to PARTS,).
     """
     gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
     parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)

@@ -67,9 +67,9 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
     """Return a percentile of latencies, given in the order of their requests, with its 95 %
     interval.
 
-    The ends of the interval are order statistics with binomial ranks, for the number of independent
-    requests. This number follows from the clusters of requests above the percentile (`dispersion`).
-    The upper end is infinite if too few requests are above the percentile.
+    The ends of the interval are order statistics. Their ranks are binomial quantiles for the number
+    of independent requests, which follows from the clusters of requests above the percentile
+    (`dispersion`). The upper end is infinite if too few requests are above the percentile.
     """
     from scipy import stats
 
@@ -86,11 +86,11 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
 
 @cache
 def fewest_requests(allowed: float) -> int:
-    """Return the least number of requests of a window that passes.
+    """Return the least number of requests with which a window can pass.
 
-    With n requests and an exceedance of `allowed`, at most one request is late with some
-    probability. The result is the smallest n for which this probability is 1 % or less: 130 for
-    p95, 662 for p99 (docs/explanation/verdict.md).
+    If a share `allowed` of all requests is late, n requests contain at most one late request with a
+    probability that falls with n. The result is the smallest n for which this probability is 1 % or
+    less: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
     """
     from scipy import stats
 
@@ -112,8 +112,8 @@ class Exceedances:
 
     A cluster is a series of late requests between which the latency never recovered.
     `episode_squares` is the sum of the squared sizes of all clusters. `correlation` is the
-    integrated autocorrelation time of the latencies, in requests. For this time, latencies below
-    QUIET times the SLA count as QUIET times the SLA.
+    integrated autocorrelation time of the latencies, in requests. In the computation of
+    `correlation`, latencies below QUIET times the SLA count as QUIET times the SLA.
     """
 
     requests: int
@@ -175,9 +175,9 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
     Late requests come in independent clusters, so the count is nearly a compound Poisson variable.
     The dispersion of this variable is the size-weighted mean size of a cluster (declustering in
     extreme-value theory: Ferro and Segers, JRSS B 65, 2003). The correlation of the latencies
-    serves as a prior with the weight of PRIOR_EPISODES clusters, so it replaces the mean cluster
-    size if windows contain few or no late requests. In simulated queues near their limit, the
-    correlation and the mean cluster size agree within a factor of 1.5.
+    serves as a prior with the weight of PRIOR_EPISODES clusters, so that the prior replaces the
+    mean cluster size if windows contain few or no late requests. In simulated queues near their
+    limit, the correlation and the mean cluster size agree within a factor of 1.5.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))
@@ -193,8 +193,8 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """Return the weights, in (0, 1], of windows at the load factors `scales`, shape (k,), in an
-    estimate of clusters at the load factor `scale`. The closer the load, the larger the weight."""
+    """Return weights in (0, 1] for windows at the load factors `scales`, shape (k,), in an estimate
+    at the load factor `scale`. The closer the two load factors, the larger the weight."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 
@@ -203,9 +203,9 @@ SIMILAR = 0.08
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
-"""Prior of the dispersion: its weight as a number of clusters, and its value as a multiple of the
-correlation time of the latencies. The multiple exceeds 1, since short windows underestimate the
-correlation time."""
+"""Prior of the dispersion. PRIOR_EPISODES is the weight of the prior, as a number of clusters.
+PRIOR_CORRELATIONS times the correlation time of the latencies is the value of the prior. This
+multiple exceeds 1, since short windows underestimate the correlation time."""
 
 
 QUIET = 0.25

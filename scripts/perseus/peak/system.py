@@ -16,7 +16,7 @@ from perseus.traffic.requests import Requests
 
 @dataclass(frozen=True)
 class Observation:
-    """The observation of a window until `elapsed_s` after its start.
+    """The data on the first `elapsed_s` seconds of a window.
 
     For each tenant, `requests` contains all requests with an intended send time before the end of
     the observation. `client_cpu` is the CPU time of each tenant's client divided by the wall time.
@@ -46,7 +46,8 @@ class Load(Protocol):
     """A window in progress."""
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` after the start of the window; return the observation."""
+        """Wait until `elapsed_s` seconds after the start of the window; return the data on the
+        window so far."""
 
 
 class System(Protocol):
@@ -68,6 +69,6 @@ class System(Protocol):
         """Wait until other processes use at most the share `other_load` of the server's cores and
         GPUs.
 
-        The function waits at most PATIENCE_S in total over all calls. It returns whether the load
-        of other processes fell to the share.
+        The function waits at most PATIENCE_S in total over all calls, and returns whether other
+        processes now use at most the share `other_load`.
         """

@@ -5,8 +5,8 @@ virtual queue, a single first-come first-served server, simulates the same arriv
 late requests in the virtual queue is a control variate (Law, Simulation Modeling and Analysis, 5th
 ed., section 11.4). If the share of late requests in the virtual queue is larger in the window than
 in the long run, the real server probably also has more late requests than in the long run. The
-windows also show how well the virtual queue reproduces the real server. If it reproduces the real
-server badly, the interval is wider, but still valid.
+windows also show how well the virtual queue reproduces the real server. If the virtual queue
+reproduces the real server badly, the interval of the limit is wider, but still valid.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ a window."""
 
 @dataclass(frozen=True)
 class Draws:
-    """The random stream of posterior draws, and the cumulative probabilities of the draws, in (0,
-    1).
+    """The random generator for posterior draws, and the cumulative probabilities of the draws, in
+    (0, 1).
 
     All tenants of a load line use the same probabilities, since their errors have common causes.
     With independent draws, the minimum over the tenants would be too low.
@@ -55,7 +55,8 @@ class Draws:
 
 @dataclass(frozen=True)
 class Limit:
-    """The posterior median of a limit, and posterior draws, as load factors; shape (1 + draws,).
+    """A limit as a load factor: the posterior median, followed by posterior draws; shape (1 +
+    draws,).
 
     `observed` says whether the service times were inferred from the windows.
     """
@@ -89,7 +90,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     """Return the load factor at which the tenant's exceedance reaches the value that the SLA
     allows.
 
-    Without draws, the function computes only the median, and less precisely.
+    If `draws` is empty, the function computes only the median, and less precisely.
     """
     replay = QueueReplay.of(model, tenant, windows)
     requests = LONG_RUN if draws.count else LONG_RUN // 8

@@ -37,7 +37,7 @@ SENT, ANSWERED = 0.995, 0.99
 few lost requests hardly change a percentile, so these shares need their own rules."""
 
 NO_SLA = "a closed loop has no SLA"
-"""Reason of the verdict on a window in a closed loop, which is always undecided."""
+"""Reason of the verdict `undecided`, which every valid window in a closed loop gets."""
 
 RISING = 0.98
 """Confidence of the two-sided interval in the test whether a queue grows."""
@@ -48,11 +48,11 @@ class Tolerance:
     """The disturbances that a valid window may have (docs/explanation/load.md).
 
     `other_load` is the largest share of the server's cores, and of the GPU's time, that other
-    processes may use. The network code of the kernel already uses about 0.02 of the cores.
-    `send_lag` is the largest p99 of the send lag, as a share of the SLA. If `late_within` is true,
-    a window in which the latencies keep the SLA may have a longer send lag, as long as the client
-    has little load. `slowed` is the largest temporary slowdown of the busy server relative to its
-    usual speed, in a window that does not pass.
+    processes may use. The kernel's network code counts as another process, and uses about 0.02 of
+    the cores. `send_lag` is the largest p99 of the send lag, as a share of the SLA. If
+    `late_within` is true, a window in which the latencies keep the SLA may have a longer send lag,
+    as long as the client has little load. `slowed` is the largest temporary slowdown of the busy
+    server relative to its usual speed, in a window that does not pass.
     """
 
     other_load: float
@@ -162,7 +162,7 @@ def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, st
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
-    """Return the requests of a tenant that count.
+    """Return the counted requests of a tenant in a window.
 
     A request counts if its intended send time lies between `settle_s` after the start of the window
     and `grace_s` before the end of the window.
@@ -274,7 +274,7 @@ def judge_each(
     confidence: float,
     tolerance: Tolerance,
 ) -> tuple[TenantWindow, ...]:
-    """Return the verdict on each tenant of a window, without the help of similar windows."""
+    """Return the verdict on each tenant of a window, from the data of this window only."""
     return tuple(
         judge(
             seen,
@@ -385,9 +385,10 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     behind.
 
     The server falls behind if two conditions hold during the counted part of the window (`part`):
-    the growth is significant, and the number grew by more than the arrivals in half an SLA. The
-    waiting time in a queue near its limit varies by less than half an SLA. A request in the `whole`
-    window is in flight from its intended send time until its response.
+    the growth is significant, and the number of requests in flight grew by more than the number of
+    arrivals in half the latency of the SLA. The waiting time in a queue near its limit varies by
+    less than half the latency of the SLA. A request in the `whole` window is in flight from its
+    intended send time until its response.
     """
     if len(part) < 20:
         return 0.0, False

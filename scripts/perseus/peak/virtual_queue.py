@@ -51,7 +51,8 @@ class VirtualQueue:
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
         """Return the waiting time of each request of a tenant, or waiting plus service time if
-        `observed` is true; shape (draws, m). A request is late if this time exceeds `spare_s`."""
+        `observed` is true; shape (draws, m). A request is late if the returned time exceeds
+        `spare_s`."""
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
             return waits_s
@@ -95,7 +96,7 @@ class Drawn:
 
     @cached_property
     def _before_s(self) -> Floats:
-        """Return the total service time of all earlier requests for each request; shape (draws,
+        """Return, for each request, the total service time of all earlier requests; shape (draws,
         n)."""
         return np.cumsum(self.work_s, axis=1) - self.work_s
 
@@ -104,8 +105,9 @@ class Drawn:
 class LongRun:
     """A long run of a virtual queue with one request per second, which shows the steady state.
 
-    At another rate, the same requests arrive faster or more slowly. Therefore the share of late
-    requests is a smooth function of the rate, and is quickly computed for many rates.
+    For another rate, the simulation only scales the times between the arrivals of the same
+    requests. Therefore the share of late requests is a smooth function of the rate, and is quickly
+    computed for many rates.
     """
 
     queue: VirtualQueue

@@ -33,10 +33,10 @@ class WindowPlan:
     verdict.
 
     In a closed loop, `rates_rps` is empty, and `in_flight` contains the number of requests in
-    flight of each tenant. Requests with an intended send time in the first `settle_s` do not count.
-    The search computes a verdict at each time in `looks_s`, seconds since the start of the window.
-    The window ends at the first clear verdict, at the latest at the last of these times.
-    `tolerance` states the disturbances that a valid window may have.
+    flight of each tenant. Requests with an intended send time in the first `settle_s` seconds do
+    not count. The search computes a verdict at each time in `looks_s`, seconds since the start of
+    the window. The window ends at the first clear verdict, at the latest at the last time in
+    `looks_s`. `tolerance` states the disturbances that a valid window may have.
     """
 
     phase: Phase
@@ -73,8 +73,7 @@ class Window:
     def verdict(self) -> Verdict:
         """Return the worst verdict of the tenants, since each tenant must keep its SLA.
 
-        If one tenant fails, the window fails, even if the client of another tenant makes its part
-        invalid.
+        If one tenant fails, the window fails, even if the verdict of another tenant is invalid.
         """
         found = {tenant.verdict for tenant in self.tenants}
         order = (Verdict.FAIL, Verdict.INVALID, Verdict.UNDECIDED)

@@ -257,7 +257,7 @@ def copies(tmp_path):
 
 def test_copies_tell_what_models_cost_each_other_in_the_caches(cell_of, searched, copies):
     found = frontier.measure(cell_of(*of_world("abc", OF_THREE), **copies))
-    expected = "not measured: prediction model B3 predicts its peak within "
+    expected = "not measured: prediction model B3 predicts the peak of this mix within "
     assert found.record["reason"].startswith(expected)
     truth = with_caches("abc", found.record["weights"])
     assert found.record["estimate_scale"] == pytest.approx(truth, rel=0.03)
@@ -268,7 +268,7 @@ def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
     cell = cell_of(*of_world("abc", OF_THREE), **copies | {missing: []})
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "this mix: prediction model B2 predicts its peak within" in cell.messages[-1]
+    assert "this mix: prediction model B2 predicts the peak within" in cell.messages[-1]
 
 
 def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_others_best(
@@ -281,4 +281,4 @@ def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_oth
     cell = cell_of(*of_world("abcd", mixes), **copies)
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "this mix: prediction model B2 predicts its peak within" in cell.messages[-1]
+    assert "this mix: prediction model B2 predicts the peak within" in cell.messages[-1]

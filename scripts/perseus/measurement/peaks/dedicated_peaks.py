@@ -26,8 +26,8 @@ class SearchRecord(BaseModel):
 
     @property
     def limit_scale(self) -> float | None:
-        """Return the estimated limit as a load factor; None if the search did not find the limit of
-        the server."""
+        """Return the estimate of the limit as a load factor (position on the load line); None if
+        the search did not find the limit of the server."""
         found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
         return self.estimate_scale if found else None
 
@@ -44,7 +44,8 @@ def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
 
 
 class DedicatedRecord(SearchRecord):
-    """The record of a dedicated cell, in which the load factor is the rate in requests/s."""
+    """The record of a cell with one tenant, whose load factor is the rate of the tenant in
+    requests/s."""
 
     @property
     def tenant(self) -> str:
@@ -54,7 +55,7 @@ class DedicatedRecord(SearchRecord):
 
 @dataclass(frozen=True)
 class DedicatedPeaks:
-    """The dedicated peak of each tenant, and the records of the cells that measured it.
+    """The dedicated peak of each tenant, and the records of the cells that measured these peaks.
 
     `rps` contains, by tenant, the mean of the estimates in requests/s, over all repeats that found
     the limit of the server. The mean is NaN if no repeat found the limit.
@@ -76,7 +77,8 @@ class DedicatedPeaks:
         return cls(mean_rps, records)
 
     def why_blocked(self, needed: Collection[str]) -> str:
-        """Return which cells found no peak of the needed tenants, and how the cells ended.
+        """Name the cells that found no dedicated peak of a needed tenant, and state how these cells
+        ended.
 
         The text is empty if all needed tenants have a peak.
         """

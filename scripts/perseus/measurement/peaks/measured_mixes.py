@@ -20,7 +20,7 @@ class MixRecord(SearchRecord):
 
 
 def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
-    """Return each measured mix once, with all its repeats that found a limit of the server."""
+    """Return each measured mix once, with its sharing ratio over all repeats that found a limit."""
     of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
     for path in records:
         record = MixRecord.model_validate_json(path.read_bytes())
@@ -29,8 +29,8 @@ def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
 
 
 def _ratio(repeats: Sequence[MixRecord]) -> Interval:
-    """Return the mean estimate of the sharing ratio, with a 95 % interval from the posterior
-    draws."""
+    """Return the mean sharing ratio over the repeats of a mix, with a 95 % interval from the
+    posterior draws of all repeats."""
     found = [(each.limit_scale, each.posterior_scales) for each in repeats]
     limits = [limit for limit, _ in found if limit is not None]
     if not limits:

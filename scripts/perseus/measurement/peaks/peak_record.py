@@ -16,7 +16,7 @@ from perseus.peak.outcome import Outcome, Peak, no_peak
 def peak_record(
     wanted: WantedPeak, names: Sequence[str], peak: Peak, line: LoadLine
 ) -> dict[str, Any]:
-    """Return the keys of record.json for a search along this load line."""
+    """Return the keys of record.json that state the result of a search along a load line."""
     return {
         "outcome": peak.outcome,
         "reason": peak.reason,
@@ -41,7 +41,7 @@ def peak_record(
 
 
 def without_peak(wanted: WantedPeak, names: Sequence[str]) -> dict[str, Any]:
-    """Return the keys of record.json for a cell without a server."""
+    """Return the keys of record.json that describe a peak, for a cell without a server."""
     unknown_ms = dict.fromkeys(names, np.nan)
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, unknown_ms)
     return peak_record(wanted, names, no_peak(Outcome.FAILED, ""), line)

@@ -37,12 +37,13 @@ from perseus.traffic.arrivals import Arrivals
 def predicted_peak(
     cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
-    """Return the predicted limit of the mix with these weights; None if Perseus must measure the
-    mix.
+    """Return the predicted limit of the mix with these weights (relative rates); None if Perseus
+    must measure the mix.
 
     Perseus must measure the mix in three cases: a dedicated peak is unknown, earlier cells measured
     too few mixes, or the best prediction model is not accurate enough. The error of a prediction
-    must be at most `within_percent`, or, if this is None, the error of a second measurement.
+    must be at most `within_percent` percent. If `within_percent` is None, the error must be at most
+    the error of a second measurement.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -68,7 +69,7 @@ def predicted_peak(
     ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(search.DRAWS) + 0.5
     reason = (
-        f"not measured: prediction model {found.step} predicts its peak within"
+        f"not measured: prediction model {found.step} predicts the peak of this mix within"
         f" {found.half_width:.0%}, from {found.n} measured mixes"
     )
     return replace(
@@ -89,7 +90,7 @@ def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
         "as exactly as a measurement" if within_percent is None else f"within {within_percent:g}%"
     )
     return (
-        f"prediction model {found.step} predicts its peak within {found.half_width:.0%}, not"
+        f"prediction model {found.step} predicts the peak within {found.half_width:.0%}, not"
         f" {asked}"
     )
 
@@ -103,7 +104,8 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """Return, by the name of each tenant or copy, the repeats that found its dedicated peak."""
+    """Return, for each tenant and each copy, the records of the repeats that found its dedicated
+    peak."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -113,8 +115,8 @@ def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
 
 
 def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
-    """Return the dedicated measurements of a tenant. `memory_bytes` contains, by model, the memory
-    that an inference accesses."""
+    """Return the results of a tenant's dedicated cells. `memory_bytes` contains, by model, how many
+    bytes of memory an inference accesses."""
     (tenant,) = repeats[0].task.tenants
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
@@ -188,8 +190,8 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """Return the sharing ratio of one repeat, with dedicated peaks corrected for host drift between
-    the cells."""
+    """Return the sharing ratio of one repeat. The dedicated peaks are corrected for host drift
+    between the cells."""
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

@@ -11,7 +11,8 @@ from perseus.peak.outcome import Outcome, Peak
 
 
 def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """Return the peak, with advice on the preset in its reason if the preset caused the outcome."""
+    """Return the result of a search. If the preset caused the outcome, add advice on another preset
+    to the reason."""
     task, advice = cell.task, ""
     if peak.outcome is Outcome.UNCERTIFIED:
         limits_rps = line.rates_rps(peak.estimate)

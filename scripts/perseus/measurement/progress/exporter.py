@@ -1,7 +1,8 @@
 """Export the progress of running cells to Prometheus, by HTTP on the loopback address.
 
 `/metrics` contains the progress of the cells. `/targets` contains the addresses at which Prometheus
-can read the metrics of the cells' servers. The system chose the ports of these addresses.
+can read the metrics of the cells' servers. The operating system has chosen the ports of the
+servers.
 """
 
 from __future__ import annotations

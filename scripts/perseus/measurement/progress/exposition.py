@@ -19,7 +19,7 @@ SLA = (*TENANT, "percentile")
 
 
 def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
-    """Yield metrics of the running cells. A value that does not exist yet has no sample."""
+    """Yield metrics of the running cells. The function omits values that do not exist yet."""
     yield GaugeMetricFamily("perseus_cells", "Number of running cells", len(cells))
     yield from _of_cells(cells)
     yield from _of_tenants(cells)
@@ -46,8 +46,8 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
 
 
 def _parameters(query: str) -> dict[str, str]:
-    """Return URL parameters as labels in Prometheus's format; the first value of each parameter
-    counts.
+    """Return URL parameters as labels in Prometheus's format. If a parameter has several values,
+    its first value counts.
 
     The function omits parameters whose name is no valid label, since Prometheus would refuse all
     targets.

@@ -1,8 +1,8 @@
 """Show a live view of the running cell in the last lines of a terminal.
 
 The cursor stays above the view, on an empty line. Output of other programs, such as the message of
-Snakemake after Ctrl-C, appears on the empty line and remains. Perseus can erase the view without
-knowing its size.
+Snakemake after Ctrl-C, appears on the empty line and remains. To erase the view, Perseus erases
+everything below the cursor, so it need not know the size of the view.
 """
 
 from __future__ import annotations
@@ -187,5 +187,5 @@ def _number(value: float | None) -> str:
 
 
 def _numbers(values: Sequence[float]) -> str:
-    """Return the numbers of all repeats as one text."""
+    """Return the dedicated peaks of all repeats as one text."""
     return ", ".join(f"{value:.1f}" for value in values) or UNKNOWN

@@ -1,7 +1,8 @@
 """Compute the remaining time and the known dedicated peaks of a run, from the plan and the results
 of the run.
 
-The workflow writes the plan before the first job. Each measuring job reads the plan once.
+The workflow writes the plan (the estimated load of each cell) before the first job. Each measuring
+job reads the plan once.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _rates_rps(records: list[Mapping[str, Any]], scale: str) -> Iterator[float]:
-    """Yield dedicated rates in requests/s, which equal the load factors of dedicated cells."""
+    """Yield dedicated peaks in requests/s. In a cell with one tenant, the load factor equals the
+    rate."""
     for record in records:
         if record.get(scale) is not None:
             yield float(record[scale])

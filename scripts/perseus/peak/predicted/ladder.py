@@ -186,7 +186,7 @@ class Known:
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
     """Return the sharing ratio that a prediction model predicts from other measured mixes; NaN if
-    too few were measured."""
+    too few mixes were measured."""
     return _OF_STEP[step](shared, known)
 
 
@@ -195,8 +195,8 @@ def _of_utilisation(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_shares(shared: Shared, known: Sequence[Known]) -> float:
-    """Predict that the shares of dedicated peaks add up to the same constant in all mixes on a
-    server."""
+    """Predict that rate / dedicated peak, summed over the tenants, is the same constant for all
+    mixes on a server."""
     ratios = [each.ratio for each in known if not each.shared.is_of_copies]
     return float(np.median(ratios)) if ratios else np.nan
 
@@ -206,8 +206,8 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit of a queue whose service times are longer after another tenant evicted the
-    data of a tenant from the caches.
+    """Return the limit of a queue in which a tenant has longer service times after another tenant
+    has evicted its data from the caches.
 
     Measured mixes of copies of one model show how much longer the service times become.
     """
@@ -228,8 +228,8 @@ def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
     """Return the relative increase of the service times of each tenant after a request of another
     copy of its model; shape (tenants,).
 
-    The increase follows from a measured mix of copies. The increase is 0 if the copies share the
-    server better than the simulated queue. For a model without a measured mix of copies, the
+    The increase is computed from a measured mix of copies. The increase is 0 if the copies share
+    the server better than the simulated queue. For a model without a measured mix of copies, the
     function uses the mean increase of the other models; NaN without any mix of copies.
     """
     excess: dict[str, list[float]] = {}

@@ -161,9 +161,9 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
     model qualifies.
 
     If several prediction models are equal, the function chooses the simplest. If none qualifies,
-    `why_none` returns the reason. `noise` is the noise of the mixes with these errors (`noise_of`),
-    and `missed` is the number of other mixes that kept no SLA at any load. A prediction model that
-    is chosen for its small errors seems too accurate. Therefore the accuracy comes from a second
+    `why_none` returns the reason. `noise` is the noise of the measured ratios (`noise_of`), and
+    `missed` is the number of mixes that kept no SLA at any load. A prediction model that is chosen
+    for its small errors seems more accurate than it is. Therefore the accuracy comes from a second
     cross-validation: for each mix, all other mixes determine the prediction model and its bias.
     """
     with np.errstate(divide="ignore"):
@@ -196,7 +196,7 @@ def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
 
 
 def _scatter(logs: Floats) -> Floats:
-    """Return half the width of the interval of the next error, on a logarithmic scale.
+    """Return half the width of the interval of the next prediction error, on a logarithmic scale.
 
     The known errors (at least two) are on the last axis.
     """

@@ -1,5 +1,5 @@
-"""Describe the dedicated measurements of a tenant, from which prediction models predict the sharing
-ratio."""
+"""Describe a tenant by the results of its dedicated cells, from which prediction models predict the
+sharing ratio."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:
-    """Return the saturation throughput of a tenant now, divided by its throughput in the dedicated
-    cells; 1 if unknown."""
+    """Return the saturation throughput of a tenant in a later cell, divided by its throughput in
+    the dedicated cells; 1 if unknown."""
     change = now_rps / alone_rps
     return change if np.isfinite(change) else 1.0
 
