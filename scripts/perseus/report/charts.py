@@ -228,7 +228,7 @@ def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
 
 
 def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
-    """Yield one series for each kind of marker."""
+    """Yield one series for each kind of mark in a frontier chart, for example all estimates."""
     for scale, (name, colour) in {**SCALES, PREDICTED: ("predicted", "#56B4E9")}.items():
         mine = [m for m in markers if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
         if mine:

@@ -60,8 +60,8 @@ WINDOW_COLUMNS: Final = (
 class PageEvidence:
     """Cells of a study by name.
 
-    For cells with a section on the page, there are also rows of windows.parquet and monitor
-    samples.
+    `windows` and `samples` contain rows of windows.parquet and monitor samples of the cells with a
+    section on the page.
     """
 
     records: Mapping[str, Record]
@@ -232,7 +232,7 @@ def _value_text(value: object) -> str:
 
 
 def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
-    """Return one row of the page for a window, for all its tenants."""
+    """Return the row of the page for a window, with all tenants of the window."""
     worst = tenants["exceedance"].max()
     reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
     first = tenants.iloc[0]

@@ -1,8 +1,9 @@
 """Define the data of figures, and the style of each tenant in all figures.
 
 The colours are the palette of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers
-can distinguish. Each tenant also has a hatch, a marker and a dash pattern. These distinguish
-tenants without colour, and the seventh tenant from the first tenant, which has the same colour.
+can distinguish. Each tenant also has a hatch, a marker and a dash pattern. Hatch, marker and dash
+pattern distinguish tenants without colour, and the seventh tenant from the first tenant, which has
+the same colour.
 """
 
 from __future__ import annotations

@@ -352,7 +352,7 @@ def _preprocessing(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     return ShownTable(
         title="Where images are converted into tensors",
         note=(
-            "Cost of a request at the certified rates, CPU time in milliseconds. To preprocess:"
+            "CPU time that a request costs at the certified rates, in milliseconds. To preprocess:"
             " time of the client to convert images into tensors, before the load. If the client"
             " converts the images, this time adds to the CPU time of the client and to the latency."
         ),

@@ -52,7 +52,8 @@ def usd(amount: float) -> str:
 
 
 def significant(value: float | None) -> str:
-    """Return a number as text with three significant digits; an en dash without a number.
+    """Return a number as text with three significant digits, or an en dash if the number is
+    missing.
 
     Numbers below 0.0001 have an exponent.
     """

@@ -48,8 +48,8 @@ def _linked(
     lines: Set[str],
     evidence: PageEvidence,
 ) -> Entry:
-    """Return the entry. If the page contains the cell or the load line of the row, the entry links
-    to it."""
+    """Return the entry. If the page has a section for the cell or the load line of the row, the
+    entry links to this section."""
     entry = entry_of(row, columns, shares)
     if columns == "cell":
         return entry.to(evidence.link(str(row["cell"])))

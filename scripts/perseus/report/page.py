@@ -87,7 +87,7 @@ def render(
     """Return the HTML of the report; all text from the data is escaped, and each figure is an
     image.
 
-    `windows` and `samples` are by cell, from the attempt that counts.
+    `windows` and `samples` contain, for each cell, the data of the attempt that counts.
     """
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]

@@ -83,7 +83,7 @@ def upright(
 
 def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
     """Return the value, the lower end, the drawn upper end, and whether the interval continues
-    beyond it."""
+    beyond the drawn end."""
     value, low, high = ends
     last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
     return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)
@@ -91,7 +91,7 @@ def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
     """Write the verdict of a load line without an estimate. If there is a certified rate, the text
-    is beside it, with `bound`: "at least" or "at most"."""
+    stands beside this rate and contains `bound`: "at least" or "at most"."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

@@ -16,8 +16,8 @@ from perseus.results.records import Record
 class Metric:
     """A metric of the monitor that becomes a line in a panel.
 
-    Values are divided by `unit`. With `per_second`, they are also divided by the time since the
-    previous sample. With `mean`, GPUs are averaged and not added.
+    Values are divided by `unit`. If `per_second` is true, values are also divided by the time since
+    the previous sample. If `mean` is true, the values of several GPUs are averaged, not added.
     """
 
     name: str
@@ -44,7 +44,8 @@ COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Yield rows with COLUMNS for each metric with samples. A row combines all GPUs or tenants."""
+    """Yield a table with the columns COLUMNS for each metric that has samples. A row combines all
+    GPUs or tenants."""
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

@@ -205,7 +205,7 @@ def _wrap(text: Text, width: float) -> None:
 def empty_figure(style: FigureTask, text: str) -> Figure:
     """Return a figure with a text that says why the figure is empty.
 
-    The page recognises the figure by NOTHING and leaves it out.
+    The page recognises an empty figure by the constant NOTHING, and leaves the figure out.
     """
     figure, (axes,) = panels(style, 1, 1, 30)
     figure.set_gid(NOTHING)

@@ -158,7 +158,7 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
     """Return the whole body of an HTTP response.
 
     Raises OSError if the body is longer than MAX_BYTES or truncated. Raises TimeoutError after the
-    deadline; the timeout of a socket begins again with every byte.
+    deadline. The timeout of a socket is no substitute, since it begins again with every byte.
     """
     parts: list[bytes] = []
     length = reply.length
@@ -180,7 +180,7 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
 def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
     """Return the access to a remote server. The secrets of the headers come from the environment.
 
-    Raises ServerError with every reason: an environment variable is missing or cannot be the value
+    Raises ServerError with all problems: an environment variable is missing or cannot be the value
     of a header, or the file of certificates is unusable.
     """
     problems: list[str] = []

@@ -52,7 +52,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Engine:
-    """A program with docker's command line, and its differences from docker.
+    """A container engine with docker's command line, and its differences from docker.
 
     `gpu_options` returns the options that let a container use the GPUs with the given ids.
     `user_options` returns the options, in addition to --user, with which the container runs under

@@ -69,8 +69,8 @@ def sweep_containers(engine: str) -> None:
 
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
-    """Pull the image if the engine does not have it; return its id, which identifies the content,
-    unlike its name."""
+    """Pull the image if the engine does not have it, and return its id. Unlike the name of an
+    image, the id identifies the content."""
     if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
@@ -117,7 +117,7 @@ def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
             if now_s - begun_s > PULL_S:
                 raise ServerError(
                     f"{program} did not get the image {image} within {PULL_S / 60:.0f} min; the "
-                    f"end of {log_path}:\n{last_lines(log_path)}\nPull it before the study."
+                    f"end of {log_path}:\n{last_lines(log_path)}\nPull the image before the study."
                 )
             if now_s - said_s > _SAY_EVERY_S:
                 say(f"still pulling: {_last_line(log_path.read_text(errors='replace'))}")

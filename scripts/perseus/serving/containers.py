@@ -4,8 +4,8 @@
 A container uses the host's network, and the server listens only on the loopback address. With
 docker and podman, Perseus names the container after the measuring process. At the end of the
 context, Perseus stops and removes the container by its name. If the measuring process is killed,
-the kernel sends SIGTERM to the engine's program, which forwards the signal. The next start removes
-any remaining container.
+the kernel sends SIGTERM to the engine's program, which forwards the signal. The next start of a
+server removes any remaining container.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):
             raise ServerError(
                 f"the container's server may use CPUs {psutil.Process(pid).cpu_affinity()}, not "
-                f"only {list(cores)}: the engine does not pin it. Check its cgroup settings, or "
-                "choose another launcher."
+                f"only {list(cores)}: the engine does not pin it. Check the engine's cgroup"
+                f" settings, or choose another launcher."
             )
     return pid
 

@@ -26,8 +26,8 @@ _HINTS = (
     ),
     (
         r"cgroup controller|cpuset",
-        "Hint: this user may not pin containers to cores (the cgroup controller cpuset); delegate "
-        "it to the user, run as root, or choose the launcher apptainer, which needs no cgroup.",
+        "Hint: this user may not pin containers to cores; delegate the cgroup controller cpuset to"
+        " the user, run as root, or choose the launcher apptainer, which needs no cgroup.",
     ),
     (
         r"tritonserver.*(executable file )?not found|tritonserver: no such file",
@@ -43,7 +43,7 @@ _HINTS = (
     ),
     (
         r"(shared memory|/dev/shm).*No space left|No space left.*(shared memory|/dev/shm)",
-        "Hint: /dev/shm is too small for the instances; enlarge it.",
+        "Hint: /dev/shm is too small for the model instances; enlarge /dev/shm.",
     ),
     (
         r"No space left",
@@ -55,8 +55,8 @@ _HINTS = (
     ),
     (
         r"error while loading shared libraries: libpython",
-        "Hint: the server needs this Python's library, a package of its own in Debian and Ubuntu: "
-        "apt-get install libpython3.11 (or the version that python3 has).",
+        "Hint: the server needs the library libpython of this Python; in Debian and Ubuntu:"
+        " apt-get install libpython3.11 (or the version that python3 has).",
     ),
     (
         r"error while loading shared libraries",

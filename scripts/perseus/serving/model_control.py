@@ -1,7 +1,7 @@
 """Push models to a remote Triton, and unload the pushed models.
 
 A parameter of each pushed model names the measurement that pushed the model. If this measurement is
-killed, the next measurement of the same host recognises and removes its models.
+killed, the next measurement from the same host recognises and unloads the pushed models.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Control:
     def unload_leftovers(
         self, models: Sequence[PushedModel], *, allow_other_models: bool, say: Callable[[str], None]
     ) -> None:
-        """Unload the models of ended measurements of this host.
+        """Unload the models that ended measurements from this host have pushed.
 
         Raises ServerError if other models would disturb the measurement.
         """

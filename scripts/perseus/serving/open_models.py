@@ -1,7 +1,7 @@
 """Read models of a server that reports only metadata, as in the Open Inference Protocol.
 
 Metadata contains no information on batches. Perseus assumes that a model accepts batches if the
-first size of each of its tensors is variable.
+first dimension of each of its tensors has a variable size.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def read_open_model(
     The metadata does not say how many examples a request may contain, or whether the server joins
     requests. Therefore `max_batch_size` is `request_batch_size` (0 if the model accepts no
     batches), and `dynamic_batching` is None. Raises ServerError if the server does not have the
-    model, or the model is not ready. Perseus measures only requests with one response that consists
-    of numbers, and raises ServerError for all other models.
+    model, or the model is not ready. Also raises ServerError for a model that Perseus cannot
+    measure: each request must get one response, and all tensors must consist of numbers.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)
@@ -70,8 +70,8 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Return whether the first size of each tensor is the batch: the size is variable, and `shape`
-    (from the study) does not set it."""
+    """Return whether the first dimension of each tensor is the batch: the size of this dimension is
+    variable, and the study does not set the size in `shape`."""
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors

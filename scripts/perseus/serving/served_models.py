@@ -31,8 +31,9 @@ class ModelOnServer:
     """A model as its server reports it.
 
     `max_batch_size` is 0 if requests have no batch. `version` is the highest version, which
-    responds to requests. `config_sha256` is the hash of the configuration, or else of the metadata.
-    `dynamic_batching` is None if the server does not report it.
+    responds to requests. `config_sha256` is the hash of the configuration, or, without a
+    configuration, of the metadata. `dynamic_batching` says whether the server joins requests to
+    batches, and is None if unknown.
     """
 
     name: str
@@ -52,8 +53,8 @@ def read_served_model(
     contain `request_batch_size` examples.
 
     Raises ServerError if the server is unreachable, does not have the model, or the model is not
-    ready. Perseus measures only requests with one response that consists of numbers, and raises
-    ServerError for all other models.
+    ready. Also raises ServerError for a model that Perseus cannot measure: each request must get
+    one response, and all tensors must consist of numbers.
     """
     with Control(server) as control:
         states = control.states(wanted.name)
@@ -158,10 +159,9 @@ def _of_tensors(
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return a shape with the given sizes in place of its variable sizes, or in place of all its
-    sizes.
+    """Return the shape `dims`, in which the given sizes replace the variable sizes or all sizes.
 
-    If the given sizes fit neither, the result is the given sizes.
+    If the number of given sizes suits neither replacement, the result is the given sizes.
     """
     return dims if given is None else next(iter(closings(dims, given)), given)
 

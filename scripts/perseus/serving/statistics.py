@@ -68,10 +68,10 @@ def tenant_times(
     """Return the statistics of a tenant's model; None for a server without statistics.
 
     `steps` has the names of the models in an ensemble. Triton's statistics of an ensemble contain
-    the compute times of all these models, but not their queue times. They also count the output
-    time of each model a second time, as the wait for the next model. Therefore the function reads
-    queue times and output time from the statistics of the single models. Raises the errors of
-    `server_times`.
+    the compute times of all these models, but not their queue times. The statistics of an ensemble
+    also count the output time of each model a second time, as the wait for the next model.
+    Therefore the function reads queue times and output time from the statistics of the single
+    models. Raises the errors of `server_times`.
     """
     if STATISTICS not in server.extensions:
         return None

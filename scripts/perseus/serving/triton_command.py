@@ -16,8 +16,8 @@ from perseus.serving.running_server import RunningServer
 BACKENDS = Path(__file__).resolve().parents[2] / "backends"
 """Folder of Perseus's Python backends, with one folder `<runtime>/model.py` each."""
 TENSORS = "perseus_tensors.py"
-"""Module in the folder of the backends that all backends import, including the backends of
-tests."""
+"""Module that all backends import, including the backends of tests. The module is in the folder of
+the backends."""
 SHM_MIB = 16
 """Shared memory per model instance in MiB, initially and per growth step."""
 DRAIN_S = 10
@@ -70,10 +70,10 @@ def arguments(
     """Return the arguments of a tritonserver that serves all models of `repository`, on the
     loopback address only.
 
-    `name` is a name from `orphans.unique_name`. The server reports this name, and the name of its
-    shared memory contains it. `shm_mib` is the shared memory per model instance in MiB, initially
-    and per growth step. `rate_limited_cores` is the number of cores that tenants with a priority
-    share; 0 switches the rate limiter off.
+    `name` is a name from `orphans.unique_name`. The server reports `name`, and the names of its
+    shared-memory regions contain `name`. `shm_mib` is the shared memory per model instance in MiB,
+    initially and per growth step. `rate_limited_cores` is the number of cores that tenants with a
+    priority share; 0 switches the rate limiter off.
     """
     shm_bytes = shm_mib * 2**20
     limits = [

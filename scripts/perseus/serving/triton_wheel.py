@@ -96,7 +96,7 @@ def require_plain(folder: Path) -> None:
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
-    """Copy the backends of a server into its folder, and link libraries that replace those of
+    """Copy the backends of a server into its folder, and link libraries that replace libraries of
     nvidia-pytriton.
 
     Raises ServerError if the server needs this Python's library and the library is missing, or if

@@ -76,6 +76,6 @@ def _replayed(
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
-    """Return the stream of random numbers of one tenant in one repeat. Different streams are
+    """Return the random generator of one tenant in one repeat. Different generators are
     independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repeat, tenant)))

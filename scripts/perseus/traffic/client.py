@@ -72,7 +72,8 @@ class Client:
     turn, so that the processes together send the planned load. The client merges the results of the
     processes in the order of the intended send times. `steps` contains the names of the Triton
     models that process a request one after another, if there are several. Raises ClientError if a
-    process has no connection, ends, or does not respond within 30 s, and for every later call.
+    process has no connection, ends, or does not respond within 30 s. After this error, every later
+    call also raises ClientError.
     """
 
     def __init__(
@@ -137,8 +138,8 @@ class Client:
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
         """Stop sending, and end the window. `result` returns the outcome.
 
-        The client waits up to `patience_s` for responses, and cancels all other requests. Then the
-        client waits up to `idle_s` until the server has worked off its queue.
+        The client waits up to `patience_s` for responses, and cancels all requests that then have
+        no response. Then the client waits up to `idle_s` until the server has worked off its queue.
         """
         for process in self._processes:
             process.send("stop", patience_s, idle_s)
@@ -159,8 +160,8 @@ class Client:
 
 
 def _module_folders() -> list[str]:
-    """Return the module folders for a sender: the folder of Perseus, then the folders of this
-    process."""
+    """Return the folders in which a sender searches modules: the folder of Perseus, then the
+    folders of this process."""
     theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(None, theirs)]
 

@@ -1,4 +1,4 @@
-"""Implement HTTP/2 for a gRPC client (RFC 9113), without input and output.
+"""Implement HTTP/2 for a gRPC client (RFC 9113), without sockets.
 
 Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
 flow control of sent data follows RFC 9113. For received data, the client always allows the largest
@@ -332,8 +332,8 @@ class Http2(Generic[S]):
         self._to_say += _frame(SETTINGS, ACK, 0, b"")
 
     def _goaway(self, payload: bytes) -> None:
-        """Handle the announced end of the connection. Requests that the server has not processed
-        wait for another connection."""
+        """Handle a GOAWAY frame, in which the server announces the end of the connection. Requests
+        that the server has not processed wait for another connection."""
         last, code, debug_data = (
             _whole(payload[:4]) & MAX_31_BITS,
             _whole(payload[4:8]),

@@ -175,9 +175,9 @@ class Http2Client:
     def _connect_again(self) -> None:
         """Connect again after the end of a connection.
 
-        After a lost connection, the client refuses requests meanwhile, since a port may accept
-        connections without a server behind it. If the server announced the end of the connection,
-        the requests wait for the new connection.
+        After a lost connection, the client refuses requests until it is connected again, since a
+        port may accept connections without a server behind it. If the server announced the end of
+        the connection, the requests wait for the new connection.
         """
         with ThreadPoolExecutor(1) as pool:
             attempt = pool.submit(self._connected)

@@ -2,8 +2,9 @@
 and the bytes of the tensors follow.
 
 If the server lacks the binary extension, the tensors are JSON in both directions. An asyncio loop
-in its own thread writes and reads. Senders pass their requests to the loop. Therefore waiting for
-the loop counts as latency, not as send lag. The protocol is described in
+in its own thread sends the requests and reads the responses. Senders pass their requests to the
+loop. Therefore waiting for the loop counts as latency, not as send lag. The protocol is described
+in
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md.
 """
 
@@ -39,8 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Reply:
-    """The response to a request. `body` is its body, and `json_bytes` is the length of its JSON
-    part."""
+    """The response to a request. `json_bytes` is the length of the JSON part of `body`."""
 
     done_ns: int
     status: Status

@@ -94,8 +94,9 @@ class LoadLoop:
 def silent_s(requests: Requests, now_ns: int) -> float:
     """Return the seconds since the last response, if requests are in flight; 0 otherwise.
 
-    If the oldest request in flight was sent after the last response, the time counts from its send.
-    A request that timed out after the last response still counts as in flight.
+    If the oldest request in flight was sent after the last response, the result is the time since
+    the send of this request. A request that timed out after the last response still counts as in
+    flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))
@@ -154,7 +155,7 @@ class ClosedLoop(LoadLoop):
             self._send_after_refusals(transport)
 
     def _send_after_refusals(self, transport: Transport) -> None:
-        """Send requests again after refusals, until the end of the window."""
+        """After each refusal, wait and then send the next request, until the end of the window."""
         waiting: list[tuple[int, int]] = []
         while (now_ns := time.monotonic_ns()) < self._end_ns and not self._stopped.is_set():
             if waiting and waiting[0][0] <= now_ns:

@@ -29,9 +29,9 @@ class Replayed:
         """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`.
 
         Below the recorded rate, the function keeps each arrival with the probability rate /
-        recorded rate (thinning). Above the recorded rate, the function adds copies of the part, and
-        shifts each copy cyclically by a random time (superposition). The function thins the last
-        copy. The replayed part of the recording must contain arrivals.
+        recorded rate (thinning). Above the recorded rate, the function adds copies of the replayed
+        part, each shifted cyclically by a random time (superposition), and thins the last copy. The
+        replayed part of the recording must contain arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)

@@ -105,7 +105,8 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Return, for each request, the numbers of its images. The client sends these requests in turn.
+    """Return, for each request, the indices of its images. The client repeats these requests in
+    turn.
 
     Each request carries `batch_size` consecutive images. There are at most MAX_INPUTS different
     requests. If there are fewer images than a request carries, images repeat.
@@ -123,8 +124,8 @@ def route_to(
     timeout_s: float,
     outputs: Sequence[str] = (OUTPUT,),
 ) -> Iterator[Route]:
-    """Yield the route to the server, over the client's protocol, of requests with the inputs in
-    `batches`."""
+    """Yield a route for requests with the inputs in `batches`, to the server over the client's
+    protocol."""
     address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
     with ExitStack() as stack:
         if client.shared_memory:

@@ -60,8 +60,8 @@ def main(pipe: Connection) -> None:
     """Run the child process.
 
     The main thread sends requests. A second thread executes the parent's commands. The threads of
-    the transport receive responses. Without a connection, the function only sends the reason to the
-    parent.
+    the transport receive responses. If the transport cannot connect, the function only sends the
+    reason to the parent.
     """
     # A batch scheduler may signal all processes of a job, but only the parent ends this process.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -108,7 +108,7 @@ def _obey(
 ) -> None:
     """Execute the parent's commands until the parent closes the pipe or has ended.
 
-    At the end, `loops` gets None in any case. Without None, this process would wait forever.
+    At the end, `loops` gets None in any case. Without None, the main thread would wait forever.
     """
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
@@ -146,8 +146,8 @@ def _obey(
 
 
 def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: float) -> bool:
-    """Stop sending, wait for responses, and cancel all other requests; return whether the server is
-    idle."""
+    """Stop sending, wait for responses, and cancel all requests that then have no response; return
+    whether the server is idle."""
     loop.stop()
     end_s = time.monotonic() + patience_s
     while transport.in_flight and time.monotonic() < end_s:

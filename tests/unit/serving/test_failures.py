@@ -4,7 +4,7 @@ import pytest
 
 from perseus.serving.failures import early_exit, never_ready
 
-SHM = "Hint: /dev/shm is too small for the instances; enlarge it."
+SHM = "Hint: /dev/shm is too small for the model instances; enlarge /dev/shm."
 DISK = "Hint: a disk is full; free some space, or set TMPDIR to another folder."
 STUB = "Hint: the stub could not run; is the temporary folder mounted noexec? Set TMPDIR."
 NOEXEC = "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to another folder."
@@ -23,7 +23,7 @@ NOEXEC = "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to a
         ("/tmp/triton_python_backend_stub: Permission denied", STUB),
         ("I1127 Starting Python backend stub: triton_python_backend_stub model.py", ""),
         ("stub: error while loading shared libraries: libpython3.12.so.1.0: cannot open",
-         "Hint: the server needs this Python's library, a package of its own in Debian and Ubuntu: "
+         "Hint: the server needs the library libpython of this Python; in Debian and Ubuntu: "
          "apt-get install libpython3.11 (or the version that python3 has)."),
         ("something that nobody has seen before", ""),
     ],

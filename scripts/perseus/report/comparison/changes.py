@@ -51,7 +51,8 @@ def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Ch
 def _settings(record: Record) -> dict[str, str]:
     """Return all settings of a cell by name, for example "cores of cpu1".
 
-    The name is the key, and the server, tenant or preset to which the setting belongs.
+    The name of a setting contains its key, and the server, tenant or preset to which the setting
+    belongs.
     """
     task = {key: value for key, value in record.task.plain().items() if key not in NAMES}
     server, preset = task.pop("server"), task["preset"]

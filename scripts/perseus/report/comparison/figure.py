@@ -53,7 +53,7 @@ the edge."""
 
 
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
-    """Draw the table of a comparison: peaks above, ratios below.
+    """Draw the table of a comparison: the peaks of both studies above, the ratios new / base below.
 
     The figure has no costs, since costs follow from peaks and prices.
     """

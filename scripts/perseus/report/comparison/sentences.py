@@ -174,7 +174,7 @@ def _study(source: Source) -> str:
 
 
 def shown(found: Comparison) -> list[Judged]:
-    """Return the judged pairs that the page shows.
+    """Return the compared values that the page shows.
 
     If no price differs, costs are left out, since they would repeat the peaks.
     """
@@ -216,8 +216,8 @@ def what(each: Judged) -> str:
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the values that are not compared, each with the reason.
 
-    One line is for all latencies at different certified rates: their rates differ because the peaks
-    differ.
+    All latencies at different certified rates share one line, since these rates differ because the
+    peaks differ.
     """
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:

@@ -3,8 +3,8 @@
 Every kind of experiment except `peak` has a figure of the same name. Each module has the function
 `draw`, which makes a matplotlib figure from its data, the results and a style, and the constant
 CAPTION, which explains the figure. The data are the table of the same name, unless the module has a
-function `data`, which computes them from the results. ALSO names the tables with further numbers of
-the figure.
+function `data`, which computes the data from the results. The constant ALSO names other tables with
+numbers of the figure.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class FigureFacts:
     """Properties of a figure.
 
     Only studies with this `kind` have the figure: a kind of experiment, or another entry of
-    `Study.kinds` such as "demand". With `reads_raw`, the figure reads the raw results of the cells
-    in addition to the tables.
+    `Study.kinds` such as "demand". If `reads_raw` is true, the figure reads the raw results of the
+    cells in addition to the tables.
     """
 
     reads_raw: bool = False

@@ -32,7 +32,9 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Draw one panel for each group of models."""
     if frame.empty:
         return empty_figure(
-            style, "no type of server has a lower limit for each model alone of any group"
+            style,
+            "no group of models has a lower limit for each of its models alone on one type"
+            " of server",
         )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
     every = list(dict.fromkeys(frame["server"]))

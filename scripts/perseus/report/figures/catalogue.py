@@ -28,8 +28,8 @@ MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 FOR_NAMES, BESIDE = 6.0, 1.5
-"""The cost axis goes from the least cost divided by the first factor to the highest cost times the
-second factor; the names of the networks are on its left."""
+"""The cost axis goes from the least cost / FOR_NAMES to the highest cost x BESIDE. The names of the
+networks are in the left part of the axis."""
 
 WIDE: Final = 30.0
 """If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten

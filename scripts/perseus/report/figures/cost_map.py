@@ -22,7 +22,7 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "For each demand of two models: the number of servers if sharing is allowed (numbers), and the"
     " saving of sharing (shade). The plan uses lower limits, whole servers and on-demand prices."
-    " It ignores the head-room and the least number of servers of a configured demand."
+    " The plan ignores the head-room and the least number of servers of a configured demand."
 )
 MAX_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3

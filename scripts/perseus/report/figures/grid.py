@@ -110,7 +110,7 @@ def _title(rows: pd.DataFrame) -> str:
 
 
 def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """Draw the marks of the settings; `lines` explains their numbers."""
+    """Draw the marks of the settings; `lines` explains the number beside each mark."""
     known = _known(rows)
     panel.set_xlabel("USD per million inferences")
     panel.set_ylabel("p95 at the certified rate (ms)")
@@ -130,7 +130,8 @@ def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """Write a number beside each mark, and the setting of the number below the panel."""
+    """Write a number beside each mark, and below the panel the setting that the number stands
+    for."""
     for number, (_, row) in enumerate(rows.iterrows(), start=1):
         panel.annotate(
             str(number),

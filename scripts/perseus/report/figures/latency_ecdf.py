@@ -96,7 +96,7 @@ def _distributions(axes: Axes, results: FigureData, points: pd.DataFrame) -> Non
 
 
 def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
-    """Return the sorted latencies of the requests that count, in the last certification window of a
+    """Return the sorted latencies of the counted requests in the last certification window of a
     cell.
 
     A latency counts from the intended send time. Without a response, the latency is infinite.

@@ -84,8 +84,8 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Return the range of both axes. The range includes all points; intervals extend it by at most
-    half of the range of the points on each side."""
+    """Return the range of both axes. The range includes all points. On each side, intervals extend
+    the range by at most half of the range of the points."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())

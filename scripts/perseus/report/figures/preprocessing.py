@@ -110,8 +110,8 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
-    """Return the labels of the tenants, with the other tenants and the server if the labels would
-    be ambiguous."""
+    """Return the labels of the tenants. Labels that would be ambiguous also name the other tenants
+    and the server."""
     several = rows["server"].nunique() > 1
     return [
         f"{row['server'] + ': ' if several else ''}{row['tenant']} ({row['preprocessing']})"

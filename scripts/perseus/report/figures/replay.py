@@ -36,8 +36,8 @@ ALSO = ("attainment",)
 MAX_ROWS = 6
 RATE_MM, ATTAINMENT_MM = 26, 38
 MAX_SECONDS = 300
-"""Longest window in s for which the figure shows each second; for longer windows, it shows each
-minute."""
+"""Longest window in s for which the figure shows each second; for longer windows, the figure shows
+each minute."""
 
 LINES = {"alone": "--", "shared": "-"}
 

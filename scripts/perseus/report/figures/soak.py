@@ -31,7 +31,7 @@ CAPTION = (
     "The same load on one server for hours. Each mark is the latency in a window, or the memory or"
     " the open files of the server after a window. Lines are the fitted drift, with its 95 %"
     " interval in brackets. A latency is infinite (at the upper edge) if too many requests got"
-    " no response: p95 if more than 5 % got none."
+    " no response: the p95 if more than 5 % got no response."
 )
 
 MAX_CELLS = 4

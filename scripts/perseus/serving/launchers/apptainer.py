@@ -118,8 +118,8 @@ def apptainer_exec(engine: str, of: Container) -> list[str]:
 def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
-    """Return the environment of `apptainer exec`. The option --env would split the list of GPUs at
-    its commas."""
+    """Return the environment of `apptainer exec`, with the list of GPUs in a variable. The option
+    --env would split the list at its commas."""
     if not gpus:
         return dict(environment)
     return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}

@@ -53,9 +53,9 @@ def remote_server(
     """Yield a remote server with every model of `repository` while the context is open.
 
     Without a repository (None), Perseus measures the server's own models, over gRPC, or over HTTP
-    if the server has no gRPC. No other measurement of this machine may use the server at the same
-    time, and no measurement of another machine that pushes models. `log_path` gets the facts about
-    the server, whose own log is on its host. Raises ServerError in four cases: the server is
+    if the server has no gRPC. Meanwhile, no other measurement from this machine may use the server,
+    and no measurement from another machine may push models. `log_path` gets the facts about the
+    server, whose own log is on its host. Raises ServerError in four cases: the server is
     unreachable or refuses a call, is not in explicit model control, contains models that others
     loaded, or does not serve the pushed models.
     """
@@ -84,9 +84,10 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """Return the server, and its description of itself over gRPC, or else over HTTP.
+    """Return the server, and its description of itself over gRPC, or, without gRPC, over HTTP.
 
-    Raises ServerError with the reason of gRPC if the server responds over neither protocol.
+    Raises ServerError with the error of gRPC if the server responds neither over gRPC nor over
+    HTTP.
     """
     access = read_access(remote, os.environ)
     server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
