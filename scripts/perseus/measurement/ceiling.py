@@ -95,7 +95,7 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return the shortest SLA of these models. The allowed send lag depends on the shortest SLA."""
+    """Return the shortest SLA of these models, on which the allowed send lag depends."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -326,11 +326,11 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 
 
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
-    """Search for the highest rate with a valid window, and return all windows, highest rate first.
+    """Search for the ceiling, the highest rate with a valid window; return all windows, highest
+    rate first.
 
-    In this order, the rate of the first valid window is the ceiling. The rates to try are
-    `fastest_rps` times SHARES. The search first skips 1, 2, 4 and so on rates downwards, and then
-    bisects.
+    The rates to try are `fastest_rps` times SHARES. The search lowers the rate in growing steps
+    until a window is valid, and then bisects.
     """
     tried: list[Open] = []
 
@@ -367,7 +367,7 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
     """Name a closed loop or an open-loop rate that other processes disturbed at every attempt.
 
-    Such a disturbance may make the ceiling too low. Without a disturbance, the text is empty.
+    This disturbance may make the ceiling too low. Without a disturbance, the text is empty.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

@@ -18,10 +18,10 @@ this time probably stays idle for a window."""
 class HostPatience:
     """Waits for an idle host, for at most PATIENCE_S in total.
 
-    `say` takes a message about the other processes. The process `root` and its descendants do not
-    count as other processes. If `root` is None, the server runs on another host, whose load is
-    unknown. `on_gpus` measures the work of other processes on the server's GPUs, and is None
-    without GPUs.
+    While the function waits, `say` gets a message about the load of other processes. The process
+    `root` and its descendants do not count as other processes. If `root` is None, the server runs
+    on another host, whose load is unknown. `on_gpus` measures the work of other processes on the
+    server's GPUs, and is None without GPUs.
     """
 
     def __init__(
@@ -37,8 +37,7 @@ class HostPatience:
     def wait_until_idle(self, other_load: float) -> bool:
         """Return whether other processes use at most the share `other_load` of the cores and GPUs.
 
-        While other processes use more, the function waits, until PATIENCE_S is used up over all
-        calls.
+        Otherwise the function waits, for at most PATIENCE_S seconds in total over all calls.
         """
         is_announced = False
         while self._left_s > 0:

@@ -22,8 +22,7 @@ ALIVE_S = 0.5  # time between two checks whether the server is alive
 
 
 class LiveLoad:
-    """A window in progress, which begins at `start_ns` on the monotonic clock. `longest_sla_s` is
-    the longest SLA of all tenants."""
+    """A window in progress, which begins at `start_ns` on the monotonic clock."""
 
     def __init__(
         self,

@@ -28,9 +28,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""Time in seconds within which the server must work off its queue after a window. For a longer
-window, this time is the length of the window, which is enough even if the window offered twice the
-load that the server can carry."""
+"""After a window, the server must work off its queue within IDLE_S seconds, or within the length of
+the window if the window was longer. This is enough after twice the load that the server can
+carry."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,7 @@ class LiveSystem:
         """Return whether other processes use at most the share `other_load` of the server's cores
         and GPUs.
 
-        While other processes use more, the function waits, for at most PATIENCE_S in total over all
-        calls.
+        Otherwise the function waits, for at most PATIENCE_S seconds in total over all calls.
         """
         return self._patience.wait_until_idle(other_load)
 

@@ -17,7 +17,7 @@ DYING_S = 1.0  # longest time from the end of a server's connections to the end 
 
 
 class ServerLife:
-    """Watches a server during one window. `longest_sla_s` is the longest SLA of all tenants."""
+    """Watches a server during one window."""
 
     def __init__(
         self, server: RunningServer, clients: Sequence[Client], longest_sla_s: float

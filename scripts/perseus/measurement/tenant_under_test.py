@@ -36,8 +36,8 @@ names of the outputs.
 
 ANSWER_S = 120.0
 SHIFTS, UNSEEN_MIB = 10, 32
-"""Largest number of shifts that turn the examples into unseen requests, and largest memory of all
-unseen requests in MiB."""
+"""SHIFTS is the largest number of shifts that turn the examples into unseen requests. UNSEEN_MIB is
+the largest memory of all unseen requests in MiB."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class QuotaWatch:
 
 
 def warnings(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one warning for a cell that a quota stopped. `record` is the cell's part of
-    record.json."""
+    """Yield a warning if a CPU quota stopped the server or the client of a cell. `record` is the
+    cell's part of record.json."""
     if message := record.get("throttled"):
         yield f"{message}: the measured limits are the limits of the quota"

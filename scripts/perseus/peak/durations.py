@@ -17,7 +17,7 @@ CERTIFY_AT = (0.85, 0.75, 0.6)
 rates in this order until the windows at one rate pass."""
 
 ATTEMPTS = 3
-"""Number of attempts after which a search no longer repeats an invalid window."""
+"""Largest number of attempts at a window. A search repeats invalid windows."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
 """Least number of requests of the slowest tenant in a window. Requests count for at most
@@ -67,8 +67,8 @@ def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 def grace_s(slas: Sequence[Sla]) -> float:
     """Return the seconds that the search waits for the responses to the last counted requests.
 
-    The search waits twice the longest SLA. A request without a response within this time is late.
-    The time is so long that a slow request is not mistaken for a lost request.
+    A request without a response within this time is late. The time is so long that a slow request
+    is not mistaken for a lost request.
     """
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
@@ -79,7 +79,8 @@ def counted_s(
     """Return the longest counted part of a window, in seconds.
 
     In the counted part, each tenant sends enough requests, unless this would take longer than the
-    preset allows. Slow models may take longer (FEWEST_COUNTED, TIMES_FEWEST).
+    preset allows. For slow models, the counted part may exceed the limit of the preset
+    (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)

@@ -17,8 +17,8 @@ from perseus.peak.stats import Floats
 def idle_s(arrival_s: Floats, before_s: Floats) -> Floats:
     """Return the total idle time of the server before each request; the queue is empty at first.
 
-    `arrival_s` ascends. `before_s` is the total service time of all earlier requests. The requests
-    are on the last axis of both arrays.
+    `arrival_s` ascends. `before_s` is the total service time of all earlier requests. The last axis
+    of both arrays runs over the requests.
     """
     idle: Floats = np.maximum.accumulate(arrival_s - before_s, axis=-1)
     return idle

@@ -45,8 +45,9 @@ With 40 latencies without load, exponential service times reach a ratio of 1.3 b
 batches reach 2 or more."""
 
 RARE = 0.01
-"""Share of the largest deviations from the median that `_spread` clips. Measurements without load
-hardly ever contain the pauses of a server, which cause these deviations."""
+"""`_spread` clips this share of all deviations from the median, namely the largest deviations.
+Measurements without load hardly ever contain the pauses of a server, which cause the largest
+deviations."""
 
 LAGS, CORRELATED = 4, 0.15
 """Service times up to LAGS requests apart must be uncorrelated. CORRELATED is the largest allowed

@@ -199,8 +199,8 @@ def why_certification_is_invalid(windows: Sequence[Window]) -> str:
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Return whether the host or the clients disturbed most of these windows, and the reason of the
-    last disturbance."""
+    """Return whether the host or the clients disturbed most of the invalid windows, and the reason
+    of the last disturbance."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
         return Outcome.DISTURBED, disturbed[-1]
@@ -247,8 +247,8 @@ def outcome_without_pass(
 ) -> tuple[Outcome, str]:
     """Return the outcome and the reason of a search in which no rate passed.
 
-    The reason lists the tenants that did not pass in the lowest valid window. An undecided window
-    is not a failed window.
+    The reason lists the tenants that did not pass in the lowest valid window. If this window is
+    undecided, the outcome is `uncertified`, not `infeasible`.
     """
     valid = (window for window in windows if window.verdict is not Verdict.INVALID)
     lowest = min(valid, key=lambda window: window.scale)

@@ -1,10 +1,10 @@
 """Compare the saturation throughputs of the tenants of a server, alone and together
 (docs/explanation/sharing-ratio.md).
 
-The speed of a host changes within minutes. This change distorts a comparison of measurements that
-are minutes apart. Therefore a search saturates a shared server in short windows, with each tenant
-alone and with all tenants together, repeatedly and in alternating order. The compared windows lie
-within seconds, as in duet benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the
+The speed of a host changes within minutes, which distorts comparisons of measurements that are
+minutes apart. Therefore a search saturates a shared server in short windows, with each tenant alone
+and with all tenants together, repeatedly and in alternating order. The compared windows lie within
+seconds, as in duet benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the
 saturation throughputs into limits that keep the SLAs.
 """
 
@@ -99,13 +99,13 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     """Return the probability that the server serves all requests in the order of arrival, instead
     of serving all tenants at the same time.
 
-    Each tenant has equally many requests in flight. If the server works in the order of arrival,
-    all tenants have the same throughput. If the server serves all tenants at the same time,
-    throughput together / throughput alone is the same for all tenants. In general, this quotient is
-    proportional to a power of the tenant's service time. The exponent is 1 for service in the order
-    of arrival, and 0 for service at the same time. The probability follows from the measured
-    exponent. If all service times are equal, the exponent cannot be measured, and the probability
-    is one half.
+    In a round, all tenants have equally many requests in flight. If the server works in the order
+    of arrival, all tenants have the same throughput. If the server serves all tenants at the same
+    time, throughput together / throughput alone is the same for all tenants. In general, this
+    quotient is proportional to a power of the tenant's service time. The exponent is 1 for service
+    in the order of arrival, and 0 for service at the same time. The probability follows from the
+    measured exponent. If all service times are equal, the exponent cannot be measured, and the
+    probability is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

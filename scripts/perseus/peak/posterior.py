@@ -78,12 +78,12 @@ class Posterior:
 
     The statistical model is logit p(s) = level + m (logit v(s / limit) - level). At load factor s,
     p(s) is the share of late requests of the server. v(x) is this share in the virtual queue at x
-    times the limit of the virtual queue. `level` is the logit of the share that the SLA allows. The
-    slope m has a lognormal prior. The prior on log(limit) is flat up to REACH beyond the offered
-    loads, and falls exponentially further away. Since the speed of a host changes, each window has
-    its own limit, which is the common limit times a random factor. The logarithm of the factor has
-    Student's t distribution, with a scale that the windows determine. The density is averaged over
-    the uncertain dispersion.
+    times the limit of the virtual queue. `level` is the logit of the share of late requests that
+    the SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat up to REACH
+    beyond the offered loads, and falls exponentially further away. Since the speed of a host
+    changes, each window has its own limit, which is the common limit times a random factor. The
+    logarithm of the factor has Student's t distribution, with a scale that the windows determine.
+    The density is averaged over the uncertain dispersion.
     """
 
     log_limits: Floats

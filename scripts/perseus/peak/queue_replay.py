@@ -59,8 +59,8 @@ class QueueReplay:
         """Replay windows with observed service times if possible, otherwise with drawn service
         times.
 
-        The replay with drawn service times leaves out the long certification windows. Their load is
-        so far below the limit that the real and the virtual exceedance curve may differ there.
+        The replay with drawn service times leaves out the long certification windows: at loads this
+        far below the limit, the real and the virtual exceedance curve may differ.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)

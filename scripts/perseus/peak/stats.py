@@ -67,9 +67,10 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
     """Return a percentile of latencies, given in the order of their requests, with its 95 %
     interval.
 
-    The ends of the interval are order statistics. Their ranks are binomial quantiles for the number
-    of independent requests, which follows from the clusters of requests above the percentile
-    (`dispersion`). The upper end is infinite if too few requests are above the percentile.
+    The ends of the interval are order statistics. The ranks of these ends are binomial quantiles
+    for the number of independent requests, which follows from the clusters of requests above the
+    percentile (`dispersion`). The upper end is infinite if too few requests are above the
+    percentile.
     """
     from scipy import stats
 

@@ -50,9 +50,9 @@ class LowerQuartile:
 class Steadiness:
     """The lower quartiles of latency in both halves of a window, after the transient.
 
-    `trend` says whether the latency has a significant trend over the window. A trend detects a
-    drift more reliably than a comparison of the halves, since a drift also increases the scatter
-    within each half.
+    `trend` says whether the latency has a significant trend over the window. The test for a trend
+    detects a drift more reliably than a comparison of the halves, since a drift also increases the
+    scatter within each half.
     """
 
     first: LowerQuartile

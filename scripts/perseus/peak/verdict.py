@@ -51,8 +51,8 @@ class Tolerance:
     processes may use. The kernel's network code counts as another process, and uses about 0.02 of
     the cores. `send_lag` is the largest p99 of the send lag, as a share of the SLA. If
     `late_within` is true, a window in which the latencies keep the SLA may have a longer send lag,
-    as long as the client has little load. `slowed` is the largest temporary slowdown of the busy
-    server relative to its usual speed, in a window that does not pass.
+    as long as the client has little load. `slowed` is the largest factor by which the busy server
+    may temporarily be slower than usual. Windows that pass may have any slowdown.
     """
 
     other_load: float
@@ -154,8 +154,8 @@ def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
 
 
 def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
-    """Return the larger of the shares on cores and GPU, and a text that names the busiest other
-    process."""
+    """Return the larger of two shares, on the cores and on the GPU, and a text that names the
+    busiest other process."""
     share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
     among = f", among them {who}" if who and what == "cores" else ""
     return share, f"other processes used {share:.0%} of the server's {what}{among}"
@@ -320,7 +320,9 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     if not found.is_late:
         lag += " for another tenant, whose bursts of requests delay this tenant"
     elif client < HELD_UP_CPU:
-        lag += f" although the client used only {client:.0%} of its core: the host delayed it"
+        lag += (
+            f" although the client used only {client:.0%} of its core: the host delayed the client"
+        )
     invalid, fails = Verdict.INVALID, Verdict.FAIL
     rules = (
         (found.offered_rps == 0, Verdict.PASS, "no load"),

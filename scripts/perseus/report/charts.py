@@ -51,7 +51,8 @@ OPEN_END: Final = 1.5
 class Series:
     """A series of points with a common name.
 
-    `look` is one of the LOOKS in pictures.js. `names` has a label for each point, or is empty.
+    `look` names a style of marks, one of LOOKS in pictures.js. `names` has a label for each point,
+    or is empty.
     """
 
     name: str

@@ -149,7 +149,8 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Return the records of all cells. Searches with a section on the page become a PeakRecord."""
+    """Return the records of all cells. The record of a search with a section on the page is read as
+    a PeakRecord."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)

@@ -127,8 +127,8 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """Return the index of the tenant's hatch, marker and dashes; it differs between tenants of
-        the same colour."""
+        """Return the index of the tenant's hatch, marker and dashes, which differs between tenants
+        of the same colour."""
         place = self.names.index(tenant)
         return (place + place // len(COLOURS)) % len(COLOURS)
 

@@ -27,7 +27,7 @@ def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
     """Return the first conclusions of the report, and the peaks, as lines for the terminal.
 
     The result is empty if tables are missing or damaged. Characters that the encoding of the
-    terminal lacks are replaced. Thus these problems do not make a successful run fail.
+    terminal lacks are replaced. Missing tables and characters do not make a successful run fail.
     """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 

@@ -193,8 +193,8 @@ class Control:
             raise ServerError(f"the server says that {name} is not ready after it was loaded")
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
-        """Unload models one by one, even if some cannot be unloaded, and wait until they are gone.
-        `say` gets messages about failures."""
+        """Unload models one by one, even if some cannot be unloaded, and wait until the server has
+        unloaded them. `say` gets messages about failures."""
         refused: dict[str, list[str]] = {}
         deadline_s = time.monotonic() + UNLOAD_S
         for name in names:

@@ -99,8 +99,8 @@ def fill_folder(folder: Path, installation: Installation, backends: Path) -> Non
     """Copy the backends of a server into its folder, and link libraries that replace libraries of
     nvidia-pytriton.
 
-    Raises ServerError if the server needs this Python's library and the library is missing, or if
-    the path of the folder is unsuitable.
+    Raises ServerError if the server needs the libpython of this Python and it is missing, or if the
+    path of the folder is unsuitable.
     """
     require_plain(folder.parent)
     _link_libpython(folder / "libraries", installation)
@@ -119,12 +119,12 @@ def fill_folder(folder: Path, installation: Installation, backends: Path) -> Non
 
 
 def _link_libpython(folder: Path, installation: Installation) -> None:
-    """Link this Python's library for the stub, if the stub needs the library.
+    """Link the libpython of this Python for the stub, if the stub needs it.
 
     The stub for Python 3.13 needs the libpython of nvidia-pytriton, which loads the modules `math`
     and `_datetime` from files. If these modules are built into Python, as in Debian, their files do
-    not exist. In this case, the stub gets this Python's library under the file name of
-    nvidia-pytriton's library.
+    not exist. In this case, the stub gets the libpython of this Python under the file name of
+    nvidia-pytriton's libpython.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:
@@ -134,7 +134,8 @@ def _link_libpython(folder: Path, installation: Installation) -> None:
     for wanted in installation.libraries.glob(f"libpython3-*.{sys.version_info.minor}.so*"):
         if not own.exists():
             raise ServerError(
-                f"{own} is missing, and the server's Python stub needs it: install your system's "
-                f"package of it (Debian, Ubuntu: apt-get install libpython{version})."
+                f"{own} is missing, and the server's Python stub needs it: install the package of"
+                f" your system that contains it (Debian, Ubuntu: apt-get install"
+                f" libpython{version})."
             )
         (folder / wanted.name).symlink_to(own)

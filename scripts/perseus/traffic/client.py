@@ -68,12 +68,11 @@ def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> in
 class Client:
     """The client processes of a tenant; a context manager.
 
-    One process can use about one core. The client distributes the requests over the processes in
-    turn, so that the processes together send the planned load. The client merges the results of the
-    processes in the order of the intended send times. `steps` contains the names of the Triton
-    models that process a request one after another, if there are several. Raises ClientError if a
-    process has no connection, ends, or does not respond within 30 s. After this error, every later
-    call also raises ClientError.
+    The client distributes the requests over the processes in turn, so that the processes together
+    send the planned load. The client merges the results of the processes in the order of the
+    intended send times. `steps` contains the names of the Triton models that process a request one
+    after another, if there are several. Raises ClientError if a process has no connection, ends, or
+    does not respond within 30 s. After this error, every later call also raises ClientError.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Send requests over gRPC. All requests are serialised in advance, so protobuf uses no time per
 request.
 
-Perseus has its own HTTP/2 client. Calls of grpcio from Python used about twice the CPU time, and
-the threads of grpcio delayed sends (docs/evidence/benchmarks.md, "The client"). The protocol is
+Perseus has its own HTTP/2 client, since calls of grpcio from Python used about twice the CPU time,
+and the threads of grpcio delayed sends (docs/evidence/benchmarks.md, "The client"). The protocol is
 described in https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 """
 

@@ -169,7 +169,7 @@ class ClosedLoop(LoadLoop):
                 continue
 
     def _send(self, transport: Transport, refusals: int = 0) -> None:
-        """Send the next request, after a number of consecutive refusals."""
+        """Send the next request; `refusals` counts the consecutive refusals before this request."""
         with self._turn:  # the lock keeps the requests in the order of their times
             i, now_ns = self._count, time.monotonic_ns()
             if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):

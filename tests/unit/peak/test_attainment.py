@@ -221,7 +221,7 @@ def test_late_sends_are_not_the_servers():
     assert seen(lag_s=0.05)[0] is ReplayVerdict.OK  # in spite of them
     assert seen(lag_s=0.05, late=0.06)[0] is ReplayVerdict.SLA_MISSED  # without them, too
     found, reason = seen(lag_s=0.25)
-    assert found is ReplayVerdict.DISTURBED and "the host delayed it" in reason
+    assert found is ReplayVerdict.DISTURBED and "the host delayed the client" in reason
     found, reason = seen(lag_s=0.25, client_cpu=0.5)
     assert found is ReplayVerdict.CLIENT_LIMITED and "send lag p99" in reason
 

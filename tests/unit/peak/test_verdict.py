@@ -141,7 +141,7 @@ def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():
     busy, idle = verdict(requests(), other_load=0.34), verdict(sent_late(requests(), 5), cpu=0.05)
     for seen in (busy, idle):
         assert seen.verdict == "invalid" and seen.disturbed
-    assert "only 5% of its core: the host delayed it" in idle.reason
+    assert "only 5% of its core: the host delayed the client" in idle.reason
     for seen in (
         verdict(requests()),
         verdict(requests(), cpu=0.9),
@@ -346,7 +346,7 @@ def test_a_tenant_whose_client_was_punctual_is_not_told_that_it_was_held_up():
         ).reason
         for i in range(2)
     ]
-    assert "the host delayed it" in reasons[0]
+    assert "the host delayed the client" in reasons[0]
     assert "for another tenant" in reasons[1] and "held" not in reasons[1]
 
 

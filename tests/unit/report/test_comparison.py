@@ -84,10 +84,10 @@ def test_of_many_rows_the_first_are_shown_and_those_that_differ_come_first(found
     summary = text.markdown(found["slower"])
     assert summary.count("| **worse** |") == whole.count("| **worse** |") == 8
     assert summary.count(rows) == 1 < whole.count(rows) == 5
-    assert "The first 9 of 13; all 13 are in comparison.csv." in summary
+    assert "The first 9 of 13 lines. All lines are in comparison.csv." in summary
     assert "The first 9 of" not in whole
     monkeypatch.setattr(text, "MAX_ROWS", 0)
-    assert "## Not compared\n\n\nThe first 0 of 1; all" in text.markdown(found["slower"])
+    assert "## Not compared\n\n\nThe first 0 of 1 lines. All" in text.markdown(found["slower"])
 
 
 def test_costs_are_shown_where_a_price_differs(found):

@@ -75,7 +75,10 @@ def test_it_lists_what_did_not_succeed(page):
 
 
 def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
-    why = "its rates depend on dedicated peaks that were not found: cpu1.a.peak.r1 (unsteady)"
+    why = (
+        "the rates of the cell depend on dedicated peaks that were not found:"
+        " cpu1.a.peak.r1 (unsteady)"
+    )
     made = synthetic.records(mixes=[(1, 1)], holds=())
     mixes = [r for r in made if len(r["cell"]["tenants"]) > 1]
     alone = [

@@ -50,8 +50,8 @@ CERTIFY_AT: Final = (0.8, 0.6)
 window passes."""
 
 REQUESTS: Final = 300
-"""Number of requests that a window should count. Slow and fast models get more or fewer requests,
-because requests count for at least SHORTEST_S and at most LONGEST_S seconds."""
+"""Number of requests that a window should count. Requests count for at least SHORTEST_S and at most
+LONGEST_S seconds, even if this changes their number."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
 """Longest time in seconds in which the requests of a certification window count. Without this

@@ -170,8 +170,8 @@ def one_window(
     drawn: Sequence[Schedule],
     tolerance: Tolerance,
 ) -> Window:
-    """Offer the arrivals of the tenants with load, and wait until all responses have arrived or
-    DRAIN_S is over."""
+    """Offer the arrivals of the tenants with load, and wait until all responses have arrived, at
+    most DRAIN_S seconds."""
     duration_s = cast(Run, task.run).duration_s
     times_s = [each.times_s if i in phase.loaded else NONE for i, each in enumerate(drawn)]
     with system.offer_at(times_s) as load:

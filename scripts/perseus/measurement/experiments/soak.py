@@ -44,7 +44,7 @@ class Soaked:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Offer the rates until the time is over or the server ends."""
+    """Offer the configured rates until the configured time is over or the server ends."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -91,8 +91,8 @@ def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) 
 def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float]) -> Soaked:
     """Offer all windows, as long as the server is alive.
 
-    No host stays idle for hours. Therefore a soak test accepts more load of other processes than a
-    search, from the beginning. Late sends add noise to a soak test, but no trend.
+    No host stays idle for hours, so a soak test accepts more load of other processes than a search.
+    Late sends add noise to a soak test, but no trend.
     """
     count = windows_of(cell.task)
     elapsed_s = open_loop_s(cell.task, cast(Run, cell.task.run).window_s)

@@ -1,9 +1,10 @@
 """Run the experiment `startup`: measure the time from the start of a fresh server to its first
 responses.
 
-Perseus checks and monitors the first server as in every cell, but does not count its start. Later
-servers get no requests before the measured requests. The states of the page cache alternate from
-start to start, so that host drift does not look like a difference between the states.
+Perseus checks and monitors the first server as in every cell, but leaves its start time out of the
+results. Later servers get no requests before the measured requests. The states of the page cache
+alternate from start to start, so that host drift does not look like a difference between the
+states.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
-    """Start a server, and measure its start. Raises ServerError, ClientError or RouteError after a
-    failure."""
+    """Start a server, and measure how long its start and its first requests take. Raises
+    ServerError, ClientError or RouteError after a failure."""
     task = cell.task
     assert cell.inputs.repository is not None  # a study of a running server measures no starts
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]

@@ -87,5 +87,5 @@ class DedicatedPeaks:
             for record in self.records
             if record.tenant in needed and not self.rps[record.tenant] > 0
         ]
-        what = "its rates depend on dedicated peaks that were not found"
+        what = "the rates of the cell depend on dedicated peaks that were not found"
         return f"{what}: {', '.join(cells)}" if cells else ""

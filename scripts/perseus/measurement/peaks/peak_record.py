@@ -1,4 +1,5 @@
-"""Define the keys of record.json for a peak. `results.records.PeakRecord` describes the keys."""
+"""Define the keys of record.json that state the peak of a cell. `results.records.PeakRecord`
+describes the keys."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Compute the remaining time and the known dedicated peaks of a run, from the plan and the results
 of the run.
 
-The workflow writes the plan (the estimated load of each cell) before the first job. Each measuring
-job reads the plan once.
+The workflow writes the plan (the estimated load of each cell) before the first job.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Accuracy:
     class corrects later predictions by the bias. `noise` is the standard deviation of log(measured
     ratio). If the mixes were measured within a quarter of an hour, their scatter may be smaller
     than the noise. `missed` is the number of mixes that kept no SLA at any load. No prediction
-    model covers these mixes, so they count as predictions outside of the interval.
+    model covers mixes without a limit, so these mixes count as predictions outside of the interval.
     """
 
     step: LadderStep

@@ -25,10 +25,7 @@ COLOURS: Final = {WORSE: "#D55E00", BETTER: "#0072B2", SAME: GREY}
 
 
 def render(found: Comparison, svg: bytes) -> str:
-    """Return the HTML of the page; all text from the results is escaped.
-
-    `svg` is the figure of the comparison.
-    """
+    """Return the HTML of the page; all text from the results is escaped."""
     judged = sorted(sentences.shown(found), key=lambda each: VERDICTS.index(each.verdict))
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     listed = changes(found.base, found.new)

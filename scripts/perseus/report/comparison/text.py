@@ -80,7 +80,7 @@ def _left_out(rows: int) -> str:
     """Return a note about the rows that the summary leaves out."""
     if rows <= MAX_ROWS:
         return ""
-    return f"The first {MAX_ROWS} of {rows}; all {rows} are in comparison.csv."
+    return f"The first {MAX_ROWS} of {rows} lines. All lines are in comparison.csv."
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:

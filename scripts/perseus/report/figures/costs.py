@@ -30,8 +30,8 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Cost of a million inferences. A shared server is cheaper than dedicated servers if its"
-    " point lies left of its tick. An arrow means that the interval extends further."
+    "Cost of a million inferences. A shared server is cheaper than dedicated servers if its point"
+    " lies left of the tick in its row. An arrow means that the interval extends further."
 )
 
 

@@ -25,7 +25,7 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Distribution of the latencies in the certified windows of all repeats. A model keeps its SLA"
-    " if its curve is above its mark."
+    " if its curve passes above the mark of this SLA."
 )
 
 POINTS = 120

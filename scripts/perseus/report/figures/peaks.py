@@ -31,8 +31,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each bar is the highest load that one server carries within the SLAs. A bar that ends right"
-    " of its tick carries more than dedicated servers of the same cost. An arrow means that the"
-    " interval extends further."
+    " of the tick in its row carries more than dedicated servers of the same cost. An arrow means"
+    " that the interval extends further."
 )
 ALSO = ("tenants", "costs")
 
