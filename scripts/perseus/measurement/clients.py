@@ -23,10 +23,7 @@ from perseus.traffic.route import Route
 
 @contextmanager
 def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
-    """Yield the route of each tenant: the contents of its requests and the server's address.
-
-    The routes exist while the context is open.
-    """
+    """Yield the route of each tenant: the contents of its requests and the server's address."""
     timeout_s = max(5.0, 20 * longest_sla_s([tenant.settings.sla for tenant in tenants]))
     with ExitStack() as stack:
         yield {tenant.name: stack.enter_context(tenant.load_route(timeout_s)) for tenant in tenants}

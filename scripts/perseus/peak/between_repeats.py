@@ -94,9 +94,8 @@ def shared_deviation_draws(
 ) -> Floats:
     """Return posterior draws of the standard deviation between repeats of several quantities.
 
-    Each quantity has its own mean. The standard deviation between repeats is a property of the
-    host, and therefore the same for all quantities. `prior` is the standard deviation of the
-    half-normal prior.
+    The standard deviation between repeats is a property of the host, and therefore the same for all
+    quantities. `prior` is the standard deviation of the half-normal prior.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())

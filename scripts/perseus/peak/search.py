@@ -102,9 +102,9 @@ def find_peak(
 ) -> Peak:
     """Search for the peak along a load line, and return the result.
 
-    The search begins at load factor `start`. `slas` and `names` have one entry per tenant.
-    `unloaded_ms` contains, for each tenant, an array of latencies without load. The function calls
-    `on_window` after each window, with an estimate of the remaining seconds.
+    The search begins at load factor `start`. `unloaded_ms` contains, for each tenant, an array of
+    latencies without load. The function calls `on_window` after each window, with an estimate of
+    the remaining seconds.
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas])
     model = LineModel(line, tuple(slas), system.arrivals, queue)
@@ -239,10 +239,8 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """Move the start of a search on a shared server just below the limit of a simulated queue.
-
-        The simulated queue has the observed service times.
-        """
+        """Move the start of a search on a shared server just below the limit of a simulated queue
+        with the observed service times."""
         scale = self.shared_model_scale
         # If background load nearly fills the server, the limit of the queue is near 0 and useless.
         if scale > self.start / GROWTH**4:

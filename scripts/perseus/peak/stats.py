@@ -52,8 +52,7 @@ deviations."""
 def percentile(values: ArrayLike, percent: float) -> float:
     """Return the smallest observed value with at least `percent` % of the values at or below it.
 
-    The result is an order statistic, never an interpolation. Infinite values (requests without a
-    response) count. The result is NaN without values.
+    Infinite values (requests without a response) count. The result is NaN without values.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:

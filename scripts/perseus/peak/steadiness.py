@@ -24,10 +24,7 @@ FEWEST = 60  # least number of responses of a tenant for a decision on its stead
 
 @dataclass(frozen=True)
 class LowerQuartile:
-    """The lower quartile of latencies, with its standard error from batches.
-
-    In a closed loop, the lower quartile is a few times the service time.
-    """
+    """The lower quartile of latencies, with its standard error from batches."""
 
     value_ms: float
     error_ms: float

@@ -25,7 +25,7 @@ class Observation:
     of the time in which the server's GPU worked for other processes, None if unknown or without a
     GPU. `queue_ms` contains, for each tenant, readings of the server's queue time, shape (k, 2). A
     reading consists of the seconds since the start of the window and the mean queue time in ms of
-    the requests since the previous reading. Without readings, the array has no rows.
+    the requests since the previous reading.
     """
 
     start_ns: int

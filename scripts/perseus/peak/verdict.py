@@ -1,9 +1,9 @@
 """Compute the verdict on one window of load (docs/explanation/verdict.md).
 
-Each tenant of a window gets a verdict. INVALID means that the client did not offer the planned
-load, or that other processes disturbed the window. FAIL means that the window violates the SLA, or
-that the server does not keep up with the load. PASS means that the SLA holds with the stated
-confidence. UNDECIDED means that no other verdict applies.
+INVALID means that the client did not offer the planned load, or that other processes disturbed the
+window. FAIL means that the window violates the SLA, or that the server does not keep up with the
+load. PASS means that the SLA holds with the stated confidence. UNDECIDED means that no other
+verdict applies.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def draw(
 ) -> None:
     """Draw the figure with this name into `svg` and `png`, and write its data into `csv`.
 
-    `tables` has the tables by name. `cells` has the folders of raw results that the figure reads.
+    `cells` has the folders of raw results that the figure reads.
     """
     frames = with_scenario_names({table: pd.read_parquet(path) for table, path in tables.items()})
     results = FigureData(frames, tuple(cells))

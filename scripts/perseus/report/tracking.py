@@ -69,8 +69,8 @@ def require_store(uri: str) -> None:
 def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) -> dict[str, str]:
     """Log one run to the store; return the id of the experiment and the id of the run.
 
-    `tables` has the tables by name. `files` become artifacts, with paths relative to the folder of
-    the study. Raises TrackingError if the store does not accept the results.
+    `files` become artifacts, with paths relative to the folder of the study. Raises TrackingError
+    if the store does not accept the results.
     """
     frames = with_scenario_names(
         {name: pd.read_parquet(tables[name]) for name in ("peaks", *LOGGED)}

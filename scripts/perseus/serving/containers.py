@@ -1,5 +1,4 @@
-"""Run Triton in NVIDIA's container, for the launchers `docker` and `podman`. The launcher
-`apptainer` uses some of these functions.
+"""Run Triton in NVIDIA's container, for the launchers `docker` and `podman`.
 
 A container uses the host's network, and the server listens only on the loopback address. With
 docker and podman, Perseus names the container after the measuring process. At the end of the

@@ -1,7 +1,6 @@
 """Read models that a remote server already has, and check whether Perseus can measure them.
 
-Perseus loads and unloads no models here. For a model that Perseus cannot measure, the error states
-all reasons.
+For a model that Perseus cannot measure, the error states all reasons.
 """
 
 from __future__ import annotations

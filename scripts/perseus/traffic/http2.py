@@ -1,9 +1,9 @@
 """Implement HTTP/2 for a gRPC client (RFC 9113), without sockets.
 
-Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
-flow control of sent data follows RFC 9113. For received data, the client always allows the largest
-flow-control window. The client writes header fields without a dynamic table, and announces a table
-of size 0, so that the server uses no dynamic table either.
+Callers pass in the bytes from the server, and get the ended requests and the bytes to send. For
+received data, the client always allows the largest flow-control window. The client writes header
+fields without a dynamic table, and announces a table of size 0, so that the server uses no dynamic
+table either.
 """
 
 from __future__ import annotations

@@ -88,9 +88,8 @@ def _run_promptly() -> bool:
     """Ask the system to run this process before ordinary processes; return whether the system
     agrees.
 
-    The process needs little CPU time. On a shared core, however, a process that wakes up waits for
-    the time slices of other processes, for example of other tenants' clients. A time slice takes 3
-    ms on current kernels.
+    On a shared core, a process that wakes up waits for the time slices of other processes, for
+    example of other tenants' clients. A time slice takes 3 ms on current kernels.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))

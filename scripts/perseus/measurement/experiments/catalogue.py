@@ -130,9 +130,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return how many seconds the cell offers load: the usual and the longest time.
 
-    The load consists of one window on a saturated server, and the windows for two SLAs. The usual
-    lengths follow from the number of operations of the model. In the longest case, all windows have
-    their maximum length.
+    The usual lengths follow from the number of operations of the model. In the longest case, all
+    windows have their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)

@@ -3,8 +3,7 @@ flight.
 
 A closed loop sends a request after each response, so a slow server gets fewer requests. Therefore
 the latencies differ from the latencies of independent users, and say nothing about an SLA. The
-experiment measures the throughput of the server regardless of an SLA. The results are comparable
-with the results of tools that measure closed loops.
+results are comparable with the results of tools that measure closed loops.
 """
 
 from __future__ import annotations

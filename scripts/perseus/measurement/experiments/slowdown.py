@@ -1,8 +1,7 @@
 """Run the experiment `slowdown`: measure the latency of every tenant, alone and beside every other
 tenant, at the same rate.
 
-Compared windows follow each other directly, so that host drift hardly matters. The code of the
-result tables selects the compared windows and computes the slowdowns.
+Compared windows follow each other directly, so that host drift hardly matters.
 """
 
 from __future__ import annotations

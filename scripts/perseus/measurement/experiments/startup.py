@@ -88,8 +88,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the experiment takes: the usual and the longest time. The starts of
-    the servers take almost all of this time."""
+    """Return how many seconds the experiment takes: the usual and the longest time."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds

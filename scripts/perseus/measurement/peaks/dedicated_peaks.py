@@ -1,5 +1,4 @@
-"""Read dedicated peaks from the records of other cells. The load lines of shared servers need the
-dedicated peaks."""
+"""Read dedicated peaks from the records of other cells."""
 
 from __future__ import annotations
 

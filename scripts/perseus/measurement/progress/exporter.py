@@ -1,8 +1,7 @@
 """Export the progress of running cells to Prometheus, by HTTP on the loopback address.
 
 `/metrics` contains the progress of the cells. `/targets` contains the addresses at which Prometheus
-can read the metrics of the cells' servers. The operating system has chosen the ports of the
-servers.
+can read the metrics of the cells' servers.
 """
 
 from __future__ import annotations

@@ -94,8 +94,7 @@ class Shared:
 
     @property
     def of_utilisation(self) -> float:
-        """Return the sharing ratio at which the utilisations of the tenants add up to 1. This
-        sharing ratio does not depend on the SLAs."""
+        """Return the sharing ratio at which the utilisations of the tenants add up to 1."""
         return float(1 / np.dot(self.shares, [solo.utilisation for solo in self.solos]))
 
     @cached_property

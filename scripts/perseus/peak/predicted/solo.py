@@ -87,8 +87,7 @@ class SawSpeeds(Protocol):
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
     """Return the usual saturation throughput of a tenant alone; NaN if no probe measured it.
 
-    The result is the median of all probes. Therefore a short load of other processes during one
-    probe does not matter.
+    The result is the median of all probes, so a disturbance of one probe hardly matters.
     """
     seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
     known = seen[np.isfinite(seen)]
