@@ -26,8 +26,7 @@ def computed_precisions(
 ) -> dict[str, str | None]:
     """Return, by tenant, the precision that the backend reports, or else the configured precision.
 
-    For a model that was already on the server, no precision is configured. If the backend also
-    reports none, the precision is None.
+    The precision is None if neither the backend nor the configuration states a precision.
     """
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
         told = scraper.read(told_precisions) or {}

@@ -1,7 +1,7 @@
 """Send the first requests to a fresh server, with every batch size that the server can form.
 
-For a new batch size, a runtime may plan, compile or allocate memory. Because of the first requests,
-this work is done before the windows (docs/explanation/load.md).
+For a new batch size, a runtime may plan, compile or allocate memory. The first requests make the
+runtime prepare for each batch size before the windows (docs/explanation/load.md).
 """
 
 from __future__ import annotations

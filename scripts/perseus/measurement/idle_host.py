@@ -37,7 +37,8 @@ class HostPatience:
     def wait_until_idle(self, other_load: float) -> bool:
         """Return whether other processes use at most the share `other_load` of the cores and GPUs.
 
-        Otherwise the function waits, for at most PATIENCE_S seconds in total over all calls.
+        While other processes use more, the function waits, for at most PATIENCE_S seconds in total
+        over all calls.
         """
         is_announced = False
         while self._left_s > 0:

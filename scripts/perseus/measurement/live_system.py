@@ -135,7 +135,8 @@ class LiveSystem:
         """Return whether other processes use at most the share `other_load` of the server's cores
         and GPUs.
 
-        Otherwise the function waits, for at most PATIENCE_S seconds in total over all calls.
+        While other processes use more, the function waits, for at most PATIENCE_S seconds in total
+        over all calls.
         """
         return self._patience.wait_until_idle(other_load)
 

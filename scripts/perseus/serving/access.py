@@ -158,7 +158,8 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
     """Return the whole body of an HTTP response.
 
     Raises OSError if the body is longer than MAX_BYTES or truncated. Raises TimeoutError after the
-    deadline. The timeout of a socket is no substitute, since it begins again with every byte.
+    deadline. The function needs the deadline, since the timeout of a socket begins again with every
+    byte.
     """
     parts: list[bytes] = []
     length = reply.length

@@ -31,8 +31,7 @@ Rates = list[float]
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Start the servers one after another, and load each server. Raises the errors that
-    `Experiment.measure` lists."""
+    """Start the servers one after another, and load each server."""
     run = cast(Run, cell.task.run)
     outcome, reason = Outcome.OK, ""
     record: Mapping[str, Any] = {}

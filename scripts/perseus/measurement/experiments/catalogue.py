@@ -82,8 +82,7 @@ class Limit:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure the model without a server, and then on a server. Raises the errors that
-    `Experiment.measure` lists."""
+    """Measure the model without a server, and then on a server."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
         cell.say("measuring without a server")

@@ -71,8 +71,7 @@ class Step:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure all pairs of tenants, round after round. Raises the errors that `Experiment.measure`
-    lists."""
+    """Measure all pairs of tenants, round after round."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
