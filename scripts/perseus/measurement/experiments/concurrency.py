@@ -48,8 +48,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the cell offers load: the usual and the longest time. The usual and
-    the longest time are equal, because all windows have their maximum length."""
+    """Return how many seconds the cell offers load: the usual and the longest time, which are equal
+    because all windows have their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 

@@ -68,8 +68,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the cell offers load: the usual and the longest time. The usual and
-    the longest time are equal, because no window runs again."""
+    """Return how many seconds the cell offers load: the usual and the longest time, which are equal
+    because no window runs again."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
