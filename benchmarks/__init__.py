@@ -1,1 +1,1 @@
-"""Perseus beside its peers: what `make bench` measures. See docs/evidence/benchmarks.md."""
+"""Benchmarks of Perseus and comparable tools (`make bench`). See docs/evidence/benchmarks.md."""

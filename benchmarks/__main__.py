@@ -1,4 +1,4 @@
-"""Run benchmarks, all or those named, and write their tables and docs/evidence/benchmarks.md.
+"""Run all benchmarks or the named benchmarks, and write tables and docs/evidence/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [sharing]
     [interference] [ablation] [repeats] [repeatability] [noise] [planning] [aggregation]
@@ -48,7 +48,7 @@ Benchmark = Callable[[Place, Say], Iterator[Row]]
 
 def main(names: list[str]) -> int:
     if unknown := set(names) - set(BENCHMARKS):
-        print(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+        print(f"unknown: {', '.join(sorted(unknown))}. Known benchmarks: {', '.join(BENCHMARKS)}")
         return 2
     at = place(SCRATCH)
     os.sched_setaffinity(0, [at.client_core])
@@ -63,7 +63,7 @@ def main(names: list[str]) -> int:
 
 
 def run(name: str, at: Place) -> None:
-    """Run one benchmark, write its table and host, and make the page anew."""
+    """Run one benchmark, and write its table, the record of its host, and the page."""
     start_s = time.monotonic()
 
     def say(text: str) -> None:

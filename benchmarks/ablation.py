@@ -1,7 +1,9 @@
-"""What is each rule of the estimator worth? Off in turn, on the windows of the same searches.
+"""Measure how much each rule of the estimate contributes.
 
-In virtual time, with the preset `quick`, against servers on which constants were tuned and others.
-A rule is switched off here, by a patch of the library, which has no such switches.
+The benchmark switches off one rule at a time, and computes the estimate again from the windows of
+the same searches. The searches run in virtual time with the preset `quick`, against simulated
+servers on which constants were tuned and against other servers. The library has no switches for
+rules, so the benchmark patches the library.
 """
 
 from __future__ import annotations
@@ -34,12 +36,12 @@ from perseus.peak.window import Window
 
 BENCHMARK = "ablation"
 SEEDS = 8
-"""Searches of each server. They are the same for each rule, so that what differs is the rule."""
+"""Searches of each server. The same searches test each rule."""
 
 GROUPS = {"servers used for tuning": {**KNOWN, **GAPS}, "other servers": {**HELD_OUT, **BURSTS}}
 
 Patches = Mapping[str, Any]
-"""What stands in for functions and constants of `perseus.peak`, by their names there."""
+"""Replacements for functions and constants of `perseus.peak`, by name."""
 
 
 def always(value: object) -> Callable[..., Any]:
@@ -47,7 +49,7 @@ def always(value: object) -> Callable[..., Any]:
 
 
 def with_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Late requests as they were seen."""
+    """Return the observed late requests, with the sampling error of the arrivals."""
     return LateCounts(
         log_scales=np.log([seen.scale for seen in replay.windows]),
         late=np.array([float(seen.late.sum()) for seen in replay.windows]),
@@ -64,7 +66,7 @@ def no_luck_of_work(
 
 
 def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """As fast as without load."""
+    """Return the virtual queue with service times as without load, not fitted to the windows."""
     drawn = [model.queue.draw(seen.arrivals_s, queue_replay.WORK_DRAWS) for seen in windows]
     return QueueReplay(model, tenant, windows, drawn)
 
@@ -72,7 +74,7 @@ def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Queu
 def without_certification(
     model: LineModel, tenant: int, windows: Sequence[Evidence]
 ) -> QueueReplay:
-    """Without the windows that certify."""
+    """Return the virtual queue of all windows except certification windows."""
     others = [seen for seen in windows if not seen.certifies] or windows
     return of_all(model, tenant, others)
 
@@ -94,7 +96,7 @@ def chosen_once(windows: Sequence[Window], scale: float, above: float) -> list[W
 
 
 ONE_SLOPE = 0.01
-"""Spread of the slope that leaves the virtual queue's."""
+"""Prior standard deviation of the slope: so small that the slope is that of the virtual queue."""
 
 ALL = "all rules"
 RULES: Mapping[str, Patches] = {
@@ -144,7 +146,8 @@ COURSE: Mapping[str, Patches] = {
         "window_runner.slowed": always(1.0)
     },
 }
-"""These rules belong to the course of a search, which is run anew without them."""
+"""Rules that decide which windows a search runs. To test these rules, the benchmark repeats the
+search."""
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
@@ -160,7 +163,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def by_rule(server: Server, limit: float, seed: int) -> dict[str, Found]:
-    """What a search finds, and what it finds in the same windows without each of the rules."""
+    """Return the findings of one search with all rules, and without each rule, by rule."""
     kept: list[tuple[_Search, Peak]] = []
     peak_of = _Search.peak
 
@@ -194,7 +197,8 @@ def off(patches: Patches) -> Iterator[None]:
 
 
 def rows_of(group: str, found: Sequence[Sequence[Mapping[str, Found]]]) -> Iterator[Row]:
-    """Without each rule beside with all; `found` has a search's findings by rule, by server."""
+    """Yield, for each rule, the metrics without the rule beside the metrics with all rules. `found`
+    has, for each server, the findings of each search by rule."""
     figures = {
         rule: np.mean([_figures([each[rule] for each in of_server]) for of_server in found], axis=0)
         for rule in (ALL, *RULES, *COURSE)
@@ -215,7 +219,7 @@ METRICS = (
 
 
 def _figures(found: Sequence[Found]) -> tuple[float, ...]:
-    """METRICS of searches of one server; the error is the root of the mean square."""
+    """Return the METRICS of the searches of one server; the error is a root mean square."""
     truth, estimate, low, high, seconds = np.array(
         [(f.truth_rps, f.estimate_rps, f.low_rps, f.high_rps, f.seconds) for f in found]
     ).T

@@ -1,4 +1,4 @@
-"""Tables, figures and report of a study of 1,000 cells with 10^8 requests: memory and time."""
+"""Measure the time and memory of tables, figures and report for 1,000 cells with 10^8 requests."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ BENCHMARK = "aggregation"
 ROOT = Path(__file__).parents[1]
 REQUESTS = 10**8
 BYTES_A_REQUEST = 25
-"""On the disk, at most."""
+"""Largest size of one request on the disk."""
 
 FEWER, TIMES = 100, 3
-"""In how many times fewer requests the same cells are tried, and how often."""
+"""For a comparison, the same cells have one FEWER-th of the requests. TIMES is the number of
+trials."""
 
 MIB = 2**20
 MEMORY = Goal("<=", 1024, of="ours")
@@ -38,7 +39,7 @@ ALL_RAW = "reading all raw results once"
 
 @dataclass(frozen=True)
 class Took:
-    """What a job took: seconds, the most memory, and what it read, in bytes."""
+    """Resources of a job: its run time, its peak memory, and the bytes that it read."""
 
     took_s: float
     rss_bytes: int
@@ -50,7 +51,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     folder = at.folder / "aggregation"
     shutil.rmtree(folder, ignore_errors=True)
     if shutil.disk_usage(at.folder).free < 2 * REQUESTS * BYTES_A_REQUEST:
-        say(f"{folder} has not enough room for {REQUESTS} requests")
+        say(f"{folder} has too little free space for {REQUESTS} requests")
         return
     study = generated_study.study()
     try:
@@ -61,7 +62,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[Row]:
-    """Rows of a study with so many requests, whose raw results are made in an empty folder."""
+    """Write raw results with `requests` requests into an empty folder, and yield the rows for
+    predictions, tables, figures and report."""
     cells = generated_study.write(study, requests, folder / "raw")
     files = [file for cell in cells for file in cell.iterdir()]
     size = sum(file.stat().st_size for file in files)
@@ -98,8 +100,8 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
 
 
 def of_requests(folder: Path, study: Study, say: Say) -> Row:
-    """What the requests themselves take, apart from cells and windows: the same cells with all of
-    them, in `all` of the folder, beside as many with few, in turn."""
+    """Return the additional seconds that tables need for all requests, compared with the same cells
+    and few requests. The folder `all` of `folder` has the cells with all requests."""
     cells = {"all": sorted((folder / "all" / "raw").iterdir())}
     cells["few"] = generated_study.write(study, REQUESTS // FEWER, folder / "few" / "raw")
     _write_tasks(study, folder / "few")
@@ -151,7 +153,7 @@ def _figures(case: str, drawn: dict[str, Took]) -> Iterator[Row]:
 
 
 def read_all(files: Sequence[Path]) -> float:
-    """Seconds to read the files one after another, which no page cache has."""
+    """Return the seconds to read the files one after another, without the page cache."""
     evict(files)
     start_s, buffer = time.monotonic(), bytearray(4 * MIB)
     for path in files:
@@ -162,7 +164,7 @@ def read_all(files: Sequence[Path]) -> float:
 
 
 def job(folder: Path, *what: str) -> Took:
-    """Raises CalledProcessError when it fails."""
+    """Run one job of `benchmarks.aggregation_job`. Raises CalledProcessError if the job fails."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.aggregation_job", str(folder), *what],
         cwd=ROOT,
@@ -171,4 +173,4 @@ def job(folder: Path, *what: str) -> Took:
         text=True,
         check=True,
     )
-    return Took(**json.loads(done.stdout.splitlines()[-1]))  # solvers speak, too
+    return Took(**json.loads(done.stdout.splitlines()[-1]))  # solvers print lines, too

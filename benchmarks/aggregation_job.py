@@ -1,9 +1,10 @@
-"""One job over the raw results of a study, made as the script of its rule makes it.
+"""Run one job on the raw results of a study, in the same way as the script of its rule.
 
 python -m benchmarks.aggregation_job <folder> <predictions, tables or report>
-python -m benchmarks.aggregation_job <folder> figure <its name>
+python -m benchmarks.aggregation_job <folder> figure <name of the figure>
 
-Prints as JSON the seconds from the start of this process, its largest memory, and what it read.
+Prints as JSON the seconds since the start of this process, its peak memory, and the bytes that it
+read.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def main(folder: Path, job: str, *figure: str) -> None:
         draw_figure(folder, cells, *figure)
 
 
-# Each imports what the script of its rule does, and nothing else: that, too, takes its time.
+# Each function imports only what the script of its rule imports, because imports take time, too.
 
 
 def make_predictions(folder: Path, cells: Sequence[Path]) -> None:
@@ -79,7 +80,7 @@ def made_tables(folder: Path) -> dict[str, Path]:
 if __name__ == "__main__":
     main(Path(sys.argv[1]), *sys.argv[2:])
     (read,) = re.findall(r"^rchar: (\d+)$", Path("/proc/self/io").read_text(), re.MULTILINE)
-    # Not getrusage's ru_maxrss: across fork and exec that keeps the memory of whoever started this.
+    # ru_maxrss of getrusage would include the memory of the parent process before fork and exec.
     status = Path("/proc/self/status").read_text()
     (most_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
     print(

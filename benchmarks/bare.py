@@ -1,8 +1,8 @@
-"""A runtime alone: a loop of inferences in one process, on the cores that it is started on.
+"""Measure a runtime without a server, by a loop of inferences in one process.
 
     python -m benchmarks.bare onnxruntime|openvino model.onnx batch seconds
 
-prints images/s. Options are those of the backends in scripts/backends.
+prints images/s. The runtimes have the same options as in the backends of scripts/backends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ INFER = {"onnxruntime": onnxruntime_infer, "openvino": openvino_infer}
 
 def images_per_s(infer: Infer, batch: int, seconds: float) -> float:
     images = np.random.default_rng(0).standard_normal((batch, 3, 224, 224)).astype(np.float32)
-    for _ in range(3):  # the first ones allocate
+    for _ in range(3):  # the first inferences allocate memory
         infer(images)
     count, start_s = 0, time.monotonic()
     while (spent_s := time.monotonic() - start_s) < seconds:

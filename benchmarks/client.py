@@ -1,10 +1,11 @@
-"""The load generator: Perseus' client and perf_analyzer against a model that does nothing.
+"""Compare the client of Perseus with perf_analyzer, on a model that responds at once.
 
-Both are measured from outside and over the same span: requests by the server's counters, CPU time
-by the kernel's. Trials are interleaved; the median of the rounds stands.
+For both tools, the server counts the requests and the kernel counts the CPU time, over a span of
+the same length. Trials of the two tools alternate, and the result is the median of the trials.
 
-With many requests under way the server's core is full, whoever loads it; what a load generator
-costs is compared where both offer the same, in an open loop.
+With many requests in flight, the core of the server is the limit, whichever tool sends the
+requests. The benchmark therefore compares CPU times in an open loop, in which both tools offer the
+same rate.
 """
 
 from __future__ import annotations
@@ -35,22 +36,24 @@ BENCHMARK = "client"
 SHAPE = Shape((TensorSpec("input", "FP32", (3, 224, 224)),), request_batch_size=1)
 CONCURRENCIES = (1, 4, 16)
 OFFERED = (0.25, 0.5, 0.75)
-"""Shares of the lower of both tools' highest rates, at which CPU time is compared."""
+"""Offered rates for the comparison of CPU times, as shares of the highest rate that both tools
+reach."""
 KEPT_UP = 0.97
-"""Share of the offered rate that must have been answered for that."""
+"""Share of the offered rate that a mode of perf_analyzer must reach for the comparison of CPU
+times."""
 ROUNDS = 4
-"""Ours scatters between windows, so that a median of two is a mean."""
+"""Trials of each case. The rate of Perseus varies between trials, so two trials are too few."""
 WARM_S, SPAN_S, OPEN_S = 0.7, 2.5, 8.0
-PEER_WINDOWS = ("-p", "1200", "-r", "3")  # three in a row: longer than WARM_S + SPAN_S
+PEER_WINDOWS = ("-p", "1200", "-r", "3")  # three windows of 1.2 s are longer than WARM_S + SPAN_S
 PEER_MODES: tuple[tuple[str, ...], ...] = ((), ("--async",))
 PATIENCE_S = 2.0
-BEGIN_S = 20.0  # for a load generator to start, inputs made
+BEGIN_S = 20.0  # time for a load generator to make inputs and start
 
 
 @dataclass(frozen=True)
 class Transport:
-    """How requests travel, and the goals: of our rate beside the peer's in a closed loop, by
-    concurrency, and of our CPU time beside its in an open loop."""
+    """How requests travel, and the goals for the ratios of Perseus to perf_analyzer: `least_rates`
+    in a closed loop, by concurrency, and `most_cpu` for the CPU time in an open loop."""
 
     name: str
     protocol: str
@@ -68,7 +71,7 @@ TRANSPORTS = (
 
 @dataclass(frozen=True)
 class Use:
-    """The pace of a load generator and what a request costs it."""
+    """The rate of a load generator, and its CPU time per request."""
 
     rate_rps: float
     cpu_us: float
@@ -127,8 +130,8 @@ def _offered(
     rate_rps: float,
     say: Say,
 ) -> Row:
-    """CPU time where both offer the same Poisson arrivals; of perf_analyzer's modes that keep up,
-    the cheapest."""
+    """Return the row with the CPU times of both tools for the same Poisson arrivals. For
+    perf_analyzer, the row has the mode that needs the least CPU time and keeps up."""
     ours, theirs = [], []
     load = [f"--request-rate-range={rate_rps:.3f}", "--request-distribution=poisson"]
     for _ in range(ROUNDS):
@@ -144,7 +147,8 @@ def _offered(
 
 
 def cheapest(uses: Sequence[Use], rate_rps: float) -> Use:
-    """That which takes the least CPU time of those that offered the rate, if any did."""
+    """Return the use with the least CPU time among the uses that reach the rate, or among all if
+    none reaches the rate."""
     kept_up = [use for use in uses if use.rate_rps >= KEPT_UP * rate_rps]
     return min(kept_up or uses, key=lambda use: use.cpu_us)
 
@@ -194,12 +198,13 @@ def _theirs(
     address = _address(server, transport)
     with peer.running(address, model, options, transport.protocol) as process:
         use = _observe(server, model)
-        process.communicate()  # to its own end: it unregisters its shared memory
+        process.communicate()  # at its end, perf_analyzer unregisters its shared memory
     return use
 
 
 def _observe(server: RunningServer, model: str) -> Use:
-    """What all children of this process but the server do, once requests arrive."""
+    """Return the rate and CPU time of all child processes except the server, once requests
+    arrive."""
     idle, end_s = server_times(server, model).requests, time.monotonic() + BEGIN_S
     while server_times(server, model).requests == idle:
         if time.monotonic() > end_s:

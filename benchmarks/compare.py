@@ -1,5 +1,4 @@
-"""Does a comparison flag what differs, and nothing else? Pairs of studies of a known truth, no
-servers."""
+"""Test whether comparisons of simulated studies report true differences and no others."""
 
 from __future__ import annotations
 
@@ -34,7 +33,8 @@ from perseus.study.tasks.measure import (
 
 BENCHMARK = "compare"
 SAME, APART, DRAWS, POSTERIOR = 200, 100, 4000, 200
-"""Pairs without a difference and with one, of each case, and draws of each comparison."""
+"""For each case: pairs of equal studies, and pairs with a difference. For each comparison: draws of
+ratios, and draws of each peak."""
 
 PRESET = "standard"
 
@@ -44,17 +44,19 @@ MODELS = {"squeezenet1_1": 100.0, "mobilenet_v3_small": 300.0}
 MIXES = ((2, 1), (1, 1), (1, 2))
 SLA = Sla(latency_ms=100)
 GAIN = 0.9
-"""sum(r_i / C_i) that the shared server reaches on any mix."""
+"""Sharing ratio of every mix."""
 
 KNOWS, ERROR = 0.02, 0.01
-"""What a search of `standard` says of its error, and what that is, as standard deviations of the
-logarithm: its intervals hold on hosts that wander meanwhile, and are wide on others."""
+"""Standard deviations of the logarithm of a peak: the error that a search with `standard` states,
+and its true error. Intervals must hold on hosts whose speed changes, so intervals are too wide on
+other hosts."""
 
 STEEP = 3.0
-"""Power of the load with which a p95 rises."""
+"""Exponent with which the p95 latency rises with the load."""
 
 P95_ERROR = 0.06
-"""Standard deviation of the logarithm of the p95 of a window, by its requests."""
+"""Standard deviation of the logarithm of the p95 latency of a window, from its limited number of
+requests."""
 
 CERTIFIED = 0.85
 FASTER = 1.1
@@ -62,9 +64,9 @@ FASTER = 1.1
 
 @dataclass(frozen=True)
 class Case:
-    """How a host wanders: standard deviations of the logarithm of its speed from cell to cell, and
-    from study to study. With `restarts` there is an experiment aa. `others` are how further hosts
-    wander from cell to cell, each with a server of its own that does the same."""
+    """How the speed of a host changes: the standard deviation of its logarithm between cells
+    (`between`) and between studies (`studies`). With `restarts`, the study has an experiment `aa`.
+    `others` has the deviations between cells of further servers, each on a host of its own."""
 
     between: float
     repeats: int = PRESETS[PRESET].repeats
@@ -102,7 +104,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
         same = [compared(case, seed, 1.0) for seed in range(SAME)]
         apart = [compared(case, SAME + seed, FASTER) for seed in range(APART)]
         few, most = (FEW, MOST) if case.has_goal else (None, None)
-        # What is asked of `standard` is not asked of a single repeat.
+        # The goal for the preset `standard` does not apply to a single repeat.
         most = most if case.repeats > 1 else None
         yield Row(BENCHMARK, name, FLAGGED, float(np.mean(list(map(flags, same)))), goal=few)
         yield Row(BENCHMARK, name, FOUND, float(np.mean(list(map(flags, apart)))), goal=most)
@@ -110,24 +112,25 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def compared(case: Case, seed: int, factor: float) -> Comparison:
-    """Two studies, the new one on a server so many times as fast."""
+    """Compare two simulated studies. In the new study, servers are `factor` times as fast."""
     rng = np.random.default_rng(seed)
     return compare(study(case, rng, 1.0), study(case, rng, factor), DRAWS)
 
 
 def flags(found: Comparison) -> bool:
-    """Whether anything is said to be better or worse."""
+    """Return whether the comparison reports a value as better or worse."""
     return any(each.verdict in (BETTER, WORSE) for each in found.judged)
 
 
 def reach(found: Comparison) -> float:
-    """Of the peaks, the median of what a difference must exceed, as a share."""
+    """Return the smallest relative difference that the comparison can detect, as the median over
+    peaks."""
     ends = [each.simultaneous for each in found.judged if each.pair.metric == PEAK]
     return float(np.median([np.sqrt(each.high / each.low) for each in ends])) - 1
 
 
 def study(case: Case, rng: np.random.Generator, factor: float) -> Source:
-    """Records and tables of a study that ran the dedicated peaks and the mixes on each server."""
+    """Return the records and tables of a study with dedicated peaks and mixes on each server."""
     cells = [
         cell
         for number, between in enumerate((case.between, *case.others), start=1)
@@ -153,8 +156,8 @@ def study(case: Case, rng: np.random.Generator, factor: float) -> Source:
 
 
 def _cells(server: str, case: Case, rng: np.random.Generator, speed: float) -> Iterator[PeakRecord]:
-    """All repeats of the dedicated peaks of a server, then those of the mixes, along what these
-    found."""
+    """Yield all repeats of the dedicated peaks of a server, then all repeats of its mixes. The
+    rates of the mixes depend on the dedicated peaks."""
     peaks: dict[str, float] = {}
     lines: list[tuple[tuple[str, ...], str, Run]]
     lines = [((name,), name, DEDICATED) for name in MODELS]
@@ -252,7 +255,8 @@ def _line(cell: PeakRecord) -> dict[str, Any]:
 
 
 def _peak(cell: PeakRecord, repeats: int) -> dict[str, Any]:
-    """The values are those of the records; the table only has to say that there are some."""
+    """Return a row of table `peaks`. The comparison takes the values from the records; the table
+    only shows that a cell has values."""
     unknown = ("ci_low_rps", "ci_high_rps", "sharing_ratio")
     ends = ("sharing_ratio_low", "sharing_ratio_high")
     return {
@@ -276,7 +280,8 @@ def _cost(cell: PeakRecord) -> dict[str, Any]:
 
 
 def _tenants(cell: PeakRecord, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """The p95 of a tenant is 60 ms at CERTIFIED x the limit, and rises with the load of all."""
+    """Yield a row of table `tenants` for each tenant. The p95 latency is 60 ms at CERTIFIED times
+    the limit, and rises with the total load."""
     rates = cell.rates_rps(cell.certified_scale)
     alone = np.array([cell.speeds_rps[name][0] for name in cell.task.tenant_names])
     load = float((rates / alone).sum()) / (GAIN if len(rates) > 1 else 1.0)
@@ -299,7 +304,8 @@ def _tenants(cell: PeakRecord, rng: np.random.Generator) -> Iterator[dict[str, A
 
 
 def _aa(case: Case, rng: np.random.Generator) -> pd.DataFrame:
-    """As the table has it: each of the servers in three windows that scatter by 1 %."""
+    """Return table `aa` with three windows for each server start. The throughputs of these windows
+    vary by 1 %."""
     rates = [
         100 * _spread(rng, case.between) * np.exp(rng.normal(0, 0.01, 3))
         for _ in range(case.restarts)

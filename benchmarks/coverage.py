@@ -1,6 +1,6 @@
-"""Do the intervals hold what they say? Many searches against simulated servers of known limit.
+"""Test whether 95 % intervals contain the true limit, in searches against simulated servers.
 
-In virtual time, with the preset `quick`.
+The searches run in virtual time with the preset `quick`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from perseus.study.sla import Sla
 
 BENCHMARK = "coverage"
 SEEDS, MORE_SEEDS = 100, 200
-"""Searches of each case, and of those whose shares are small."""
+"""Searches of each case in ORDINARY, and of each other case."""
 
 HOSTS: dict[str, Host | RecordedHost] = {
     "on a host that drifts by 8 % within 20 s": WANDERS,
@@ -49,9 +49,10 @@ HELD_OUT_HOSTS = {
     "on a host a third as fast for 0.5 to 5 s about every 20 s": Host(0.04, 60, 20, (0.5, 5), 3),
     "on a host half as fast for 0.1 to 0.4 s about every 3 s": Host(0.04, 60, 3, (0.1, 0.4)),
 }
-"""Whose bursts no rule was made with. They change the speed of a host so much that there is no one
-limit: at its usual speed it is four times that in the long run, or no window goes without a burst.
-Intervals are to hold a rate from the one to the other."""
+"""Hosts with bursts that had no influence on the rules of the method. The bursts change the speed
+so much that a host has no single limit: the limit at the usual speed is four times the long-run
+limit, or every window has a burst. The goal is therefore an interval that contains a rate between
+these two limits."""
 
 SLOW_SLA = Sla(latency_ms=4000)
 NOMINAL = Goal(">=", 0.95, "ours")
@@ -80,7 +81,8 @@ LATE = {
     )
     for lag_ms in (0.05, 0.1, 0.15)
 }
-"""A late p99 of 1 ms makes windows invalid: hardly any near the limit, the busier ones, and all."""
+"""A p99 send lag above 1 ms makes a window invalid. With the three lags, hardly any, the busier, or
+all of the windows near the limit are invalid."""
 
 DRAWN = ("random servers, {:g} to {:g} ms, p90, p95 or p99 <= {:g} to {:g} service times").format(
     *(1000 * work_s for work_s in WORK_S), *SLA_WORKS
@@ -109,13 +111,13 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def find_drawn(seed: int) -> Found:
-    """What the search of a server drawn at random found."""
+    """Return the findings of a search against a random server."""
     server = drawn(seed)
     return search(server, limit_rps(server), seed)[1]
 
 
 def find(name: str, limit: float, seed: int) -> Found:
-    """What one search of a case found."""
+    """Return the findings of one search of a case."""
     return search(CASES[name], limit, seed)[1]
 
 
@@ -140,8 +142,9 @@ def rows_of(name: str, found: list[Found], nominal: Goal | None) -> Iterator[Row
 
 
 def long_run_rows(name: str, found: list[Found], limit_rps: float) -> Iterator[Row]:
-    """Where the speed of the host wanders there are two limits: at the median speed while it was
-    searched, which is the truth above, and in the long run, with all slow spells in it."""
+    """Yield the rows about the long-run limit of a host whose speed changes. Such a host has two
+    limits: the limit at the median speed during the search (the truth in other rows), and the
+    long-run limit, which includes all slow periods."""
     truth, low, high, certified = (
         np.array([getattr(each, column) for each in found])
         for column in ("truth_rps", "low_rps", "high_rps", "certified_rps")

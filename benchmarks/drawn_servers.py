@@ -1,6 +1,6 @@
-"""Servers drawn at random, another one for each search: none that a constant was tuned on.
+"""Random servers, one for each search, on which no constant of the method was tuned.
 
-Their SLAs are as odd as those of users, and not numbers that a computer has exactly.
+The SLAs of these servers are not round numbers, so that rounding errors can occur.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from benchmarks.simulation import deterministic, exponential
 from perseus.study.sla import Sla
 
 WORK_S = (0.0008, 0.15)
-"""Mean service times: a small CNN on a GPU, and a large one on a core of a CPU."""
+"""Range of mean service times, from a small CNN on a GPU to a large CNN on a CPU core."""
 
 PERCENTILES = (90.0, 95.0, 99.0)
 SLA_WORKS = (10.0, 60.0)
-"""SLAs, over the mean service time; the p99 of the most variable work is 9.0 times its mean by
-itself."""
+"""Range of SLAs in units of the mean service time. Even without a queue, the p99 of the most
+variable service times is 9.0 times their mean."""
 
 WORKS = (deterministic, jittered, exponential, hyperexponential, lambda mean_s: gamma(mean_s, 0.5))
 
 
 def drawn(seed: int) -> Server:
-    """The server of that seed."""
+    """Return the random server of a seed."""
     rng = np.random.default_rng([SEED, seed, 2])
     mean_s, of_work = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in (WORK_S, SLA_WORKS))
     work = WORKS[rng.integers(len(WORKS))](mean_s)

@@ -1,4 +1,4 @@
-"""Raw results of a whole study that nobody measured, with as many requests as wanted."""
+"""Write synthetic raw results of a whole study, with any number of requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from perseus.traffic.requests import MS, Requests, Status
 ROOT = Path(__file__).parents[1]
 STUDY = ROOT / "config" / "studies" / "scale.yaml"
 GAIN = 0.9
-"""sum(r_i / C_i) that a shared server reaches on any mix."""
+"""Sharing ratio of every mix."""
 
 POSTERIOR = 200
 SEARCHED = (
@@ -41,24 +41,26 @@ SEARCHED = (
     *[(Phase.NEAR_LIMIT, factor) for factor in np.linspace(0.9, 1.1, 9)],
     (Phase.CERTIFY, 0.9),
 )
-"""Phase and share of the limit of each window on the load line; behind them, each tenant alone and
-looks at the server's speed."""
+"""Phase of each window of a search, and its load as a share of the limit. After these windows, each
+tenant runs alone, and saturation probes follow."""
 
 CERTIFIED = len(SEARCHED) - 1
 SLA = Sla(latency_ms=100.0)
-"""That of the windows whose figures those of all cells are made from, in proportion."""
+"""SLA of one judged window. All cells have the figures of this window, with latencies in proportion
+to their SLAs."""
 
 LOOKS = 4
-"""At the server's speed, of each tenant."""
+"""Saturation probes of each tenant."""
 
 WORK = np.linspace(0.8, 1.2, 100)
-"""What its requests cost the busy server, over the mean."""
+"""Service times of the busy server, divided by their mean."""
 
 SAMPLES_S = 75
 
 
 def study(repeats: int = 1, servers: int | None = None) -> Study:
-    """The study `scale`, of 1,000 cells with one repeat, on all servers or the first ones."""
+    """Return the study `scale` on its first `servers` servers. With one repeat and all servers, the
+    study has 1,000 cells."""
     configuration = load_configfile(str(ROOT / "config" / "config.yaml"))
     update_config(configuration, load_configfile(str(STUDY)))
     update_config(configuration, {"measurement": {"repeats": repeats}})
@@ -69,7 +71,8 @@ def study(repeats: int = 1, servers: int | None = None) -> Study:
 
 
 def write(of: Study, requests: int, raw: Path) -> list[Path]:
-    """The raw results of all cells, with so many requests in all; the cells' folders."""
+    """Write the raw results of all cells with `requests` requests in total, and return the folders
+    of the cells."""
     each = requests // len(of.cells)
     return [_write_cell(of, cell, each, raw / cell.id) for cell in of.cells.values()]
 
@@ -99,7 +102,7 @@ def _write_cell(of: Study, cell: Cell, requests: int, folder: Path) -> Path:
 
 
 def _windows(task: MeasureTask) -> Iterator[tuple[Phase, float, Floats]]:
-    """Phase, share of the limit, and which tenants have load."""
+    """Yield, for each window, its phase, its share of the limit, and which tenants have load."""
     everyone = np.ones(len(task.tenants), bool)
     yield from ((phase, factor, everyone) for phase, factor in SEARCHED)
     if len(everyone) > 1:
@@ -117,7 +120,7 @@ def _count(task: MeasureTask) -> int:
 
 
 def _capacity_rps(task: MeasureTask) -> Floats:
-    """What each tenant reaches alone on the server."""
+    """Return the peak of each tenant alone on the server."""
     of_model = [50.0 + zlib.crc32(tenant.model.encode()) % 200 for tenant in task.tenants]
     faster = 0.8 if task.server.runtime == "openvino" else 1.0
     return np.array(of_model) * faster * task.server.cores**0.9
@@ -145,7 +148,7 @@ def _requests(
     factor: float,
     start_ns: int,
 ) -> list[Requests]:
-    """Of a window with so many requests in all, which come by a Poisson process."""
+    """Return the requests of each tenant in a window with `count` Poisson arrivals in total."""
     found = []
     for sla, rate in zip(slas, rates_rps, strict=True):
         n = round(count * rate / rates_rps.sum())
@@ -167,7 +170,7 @@ def _requests(
 
 @cache
 def _judged(factor: float) -> dict[str, Any]:
-    """The figures of a window of 2,000 requests at such a share of the limit."""
+    """Return the figures of a window with 2,000 requests at a load of `factor` times the limit."""
     rng = np.random.default_rng(1)
     (requests,) = _requests(rng, [SLA], np.array([200.0]), 2000, factor, _start_ns(0))
     seen = Observation(_start_ns(0), 11.0, (requests,), (0.05,))

@@ -1,6 +1,6 @@
-"""Do the figures tell the truth? Servers of known queues, measured by Perseus and perf_analyzer.
+"""Compare percentiles from Perseus and perf_analyzer with the true percentiles of known queues.
 
-perf_analyzer runs as it comes (one blocking call per thread, four threads) and with --async.
+perf_analyzer runs with its defaults (four threads, each with one blocking call) and with --async.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ BENCHMARK = "honesty"
 MODES = {NAME: (), f"{NAME} --async": ("--async",)}
 SETTLE_S, OVERLOAD_S = 3.0, 40.0
 PERCENTILE_S = 240.0
-"""Near its limit a queue forgets in seconds: a percentile of a short window is luck."""
+"""Near the limit, latencies stay correlated for seconds, so a short window gives a random
+percentile."""
 ERROR = Goal("<=", 0.1, "ours")
 STALL_RPS = 100.0
 NEAR_LIMIT, OVERLOAD = 0.85, 1.1
-"""Offered load as a share of what the server can do at most."""
+"""Offered loads as shares of the maximum throughput of the server."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a tool says of a load: the percentile, NaN if it states none, and if it can be kept.
+    """Result of a tool at one load: a percentile (NaN if unknown), and whether the load is stable.
 
-    `low_ms` and `high_ms` are the ends of its 95 % interval of a p95, NaN if it states none.
+    `low_ms` and `high_ms` are the ends of the 95 % interval of the p95, NaN without an interval.
     """
 
     percentile_ms: float
@@ -72,16 +73,16 @@ def _percentile(
     true_ms = queueing.percentile_ms(rate_rps, service, percent, known.overhead_ms)
     say(f"{case}: the true p{percent} is {true_ms:.1f} ms")
     ours = _perseus(known, rate_rps, Sla(percentile=percent, latency_ms=true_ms), PERCENTILE_S)
-    say(f"Perseus says {ours.percentile_ms:.1f} ms")
+    say(f"Perseus measures {ours.percentile_ms:.1f} ms")
     if percent == 95:
-        say(f"its interval is {ours.low_ms:.1f} to {ours.high_ms:.1f} ms")
+        say(f"the interval of Perseus is {ours.low_ms:.1f} to {ours.high_ms:.1f} ms")
         covered = ours.low_ms <= true_ms <= ours.high_ms
         metric = "the 95 % interval of the p95 contains the true p95, 1 = yes (higher is better)"
         yield Row(BENCHMARK, case, metric, covered, goal=Goal(">=", 1, "ours"))
     metric = f"relative error of the p{percent} (lower is better)"
     for name, mode in MODES.items():
         theirs = _perf_analyzer(at, peer, known, rate_rps, percent, mode)
-        say(f"{name} says {theirs.percentile_ms:.1f} ms")
+        say(f"{name} measures {theirs.percentile_ms:.1f} ms")
         label = name if theirs.stable else f"{name}: no stable result"
         our_error, their_error = (abs(seen.percentile_ms / true_ms - 1) for seen in (ours, theirs))
         yield Row(BENCHMARK, case, metric, our_error, their_error, label, ERROR)
@@ -93,10 +94,10 @@ def _overload(
     case = f"Poisson load at {OVERLOAD:.0%} of the server's limit"
     metric = "the overloaded server is reported as stable, 1 = yes (lower is better)"
     ours = _perseus(known, rate_rps, Sla(latency_ms=50), OVERLOAD_S)
-    say(f"{case}: Perseus calls it {'stable' if ours.stable else 'too much'}")
+    say(f"{case}: Perseus calls the load {'stable' if ours.stable else 'too much'}")
     for name, mode in MODES.items():
         theirs = _perf_analyzer(at, peer, known, rate_rps, 95, mode)
-        say(f"{name} calls it {'stable' if theirs.stable else 'unstable'}")
+        say(f"{name} calls the load {'stable' if theirs.stable else 'unstable'}")
         goal = Goal("<=", 0, "ours")
         yield Row(BENCHMARK, case, metric, ours.stable, theirs.stable, name, goal)
 
@@ -112,7 +113,7 @@ def _perseus(known: Known, rate_rps: float, sla: Sla, seconds: float) -> Seen:
 
 
 def observe(known: Known, rate_rps: float, sla: Sla, seconds: float) -> TenantWindow:
-    """One window of Perseus, judged as its search judges it."""
+    """Run one window of Perseus, and return the result with a verdict as in a search."""
     with known.system.offer([rate_rps], seconds) as load:
         return judge(
             load.until(seconds),
@@ -139,7 +140,7 @@ def _perf_analyzer(
 
 
 def seen(report: Report, percent: int) -> Seen:
-    """A load that perf_analyzer finds unstable has no level, and so no figures."""
+    """Return the result of perf_analyzer, which has no percentiles for an unstable load."""
     if not report.levels:
         return Seen(math.nan, False)
     (level,) = report.levels

@@ -1,9 +1,9 @@
-"""Does a study find the sharing ratio of a real server whose truth is known?
+"""Test whether a study finds the known sharing ratio of a real server.
 
-Two models share a core. A request of each takes a known number of rounds of work, and a round takes
-longer by a known share while the other model works, too. The true ratio is the ratio of a simulated
-queue with processor sharing. The simulated queue has the same slowdown, and the service times of
-the two models alone, which a closed loop measures in the same study.
+Two models share a core. A request to a model takes a known number of rounds of computation, and a
+round takes longer by a known share while the other model computes, too. The true ratio is the
+sharing ratio of a simulated queue with processor sharing and the same slowdown. The queue has the
+service times of the two models alone, which a closed loop measures in the same study.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ CLOSE = Goal("<=", 0.02, "ours")
 
 @dataclass(frozen=True)
 class Studied:
-    """The sharing ratio that a study found, beside the truth."""
+    """The sharing ratio that a study measured, and the true sharing ratio."""
 
     ratio: Quantity
     truth: float
 
     @property
     def covers(self) -> bool:
-        """Whether the 95 % interval contains the truth."""
+        """Whether the 95 % interval contains the true sharing ratio."""
         interval = self.ratio.interval()
         return interval.low <= self.truth <= interval.high
 
@@ -67,7 +67,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
         found = []
         for number in range(STUDIES):
             studied = _study(at, rounds, slower, number, say)
-            say(f"{slower:.0%} slower: {studied.ratio.value:.3f}, truth {studied.truth:.3f}")
+            say(f"{slower:.0%} slower: ratio {studied.ratio.value:.3f}, truth {studied.truth:.3f}")
             found.append(studied)
         yield from rows_of(f"rounds take {slower:.0%} longer while both models work", found)
 
@@ -86,7 +86,7 @@ def rows_of(case: str, found: Sequence[Studied]) -> Iterator[Row]:
 
 
 def _rounds(at: Place) -> tuple[int, ...]:
-    """The rounds of each model's requests, which then take about WORKS_MS alone."""
+    """Return the rounds per request of each model, so that a request alone takes about WORKS_MS."""
     mine = os.sched_getaffinity(0)
     os.sched_setaffinity(0, [at.server_core])
     block, done, start_s = bytes(2**15), 0, time.perf_counter()
@@ -98,7 +98,7 @@ def _rounds(at: Place) -> tuple[int, ...]:
 
 
 def _study(at: Place, rounds: Sequence[int], slower: float, number: int, say: Say) -> Studied:
-    """Three searches on servers of their own: each model alone, then both in the mix 1 : 1."""
+    """Run three searches on new servers: each model alone, then both models in the mix 1 : 1."""
     alone = [_searched(at, rounds, slower, (i,), {}, number, say) for i in range(len(NAMES))]
     dedicated_rps = {name: record.estimate_scale for name, record in zip(NAMES, alone, strict=True)}
     shared = _searched(at, rounds, slower, (0, 1), dedicated_rps, number, say)
@@ -119,7 +119,7 @@ def _searched(
     number: int,
     say: Say,
 ) -> PeakRecord:
-    """The record of one search, on a server with the models of these tenants only."""
+    """Return the record of one search on a server that has only the models of `tenants`."""
     names = [NAMES[i] for i in tenants]
     repository = at.folder / f"spin-{slower:g}-{'-'.join(names)}"
     busy = at.folder.resolve() / "busy"

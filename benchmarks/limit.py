@@ -1,7 +1,8 @@
-"""The distance to the limit: what is certified through Triton, beside the runtime alone.
+"""Compare the certified throughput through Triton with the throughput of the runtime alone.
 
-Load is paced, and the SLA is wide, so that the CPU is the limit and not a queue. The client's
-core is another one. The bare loop runs before and after, so that a drift of the host cancels.
+The load has constant gaps and the SLA is wide, so that the CPU is the limit and not a queue. Server
+and client use different cores. The runtime alone runs before and after the server, so that a drift
+of the host cancels.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ from perseus.traffic.route import Route, shared
 
 BENCHMARK = "limit"
 LADDER = (0.99, 0.98, 0.96, 0.94, 0.92, 0.89, 0.86, 0.83, 0.8, 0.75, 0.7, 0.6)
-"""Shares of the closed-loop rate to certify, from above, until one passes."""
+"""Shares of the closed-loop rate, tested in this order until a window passes."""
 IN_FLIGHT = 4
 CLOSED_SERVICES, CLOSED_S = 20.0, 4.0
 SLA_SERVICES = 20.0
 SETTLE_SERVICES, COUNTED_SERVICES = 10.0, 160.0
 SETTLE_S, COUNTED_S = 1.0, 4.0
-"""A window settles and counts for so many service times (a p95 takes 130 requests), but at least
-so long."""
+"""Lengths of the settling time and of the counted part of a window: in service times (a p95 needs
+130 requests), but at least the stated seconds."""
 BARE_S = 4.0
 Runtime = Literal["onnxruntime", "openvino"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A network on a runtime, in batches of a size."""
+    """A network, its runtime, and the batch size."""
 
     architecture: str
     runtime: Runtime
@@ -97,7 +98,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def _closed_rps(client: Client, service_s: float) -> float:
-    """Requests/s when IN_FLIGHT of them are always under way; the first fifth does not count."""
+    """Return the throughput in requests/s with IN_FLIGHT requests in flight, without the first
+    fifth of the time."""
     seconds = max(CLOSED_S, CLOSED_SERVICES * service_s)
     start_ns = time.monotonic_ns()
     client.start_closed(start_ns, seconds, IN_FLIGHT)
@@ -112,17 +114,17 @@ def _closed_rps(client: Client, service_s: float) -> float:
 
 
 def certified_rps(system: System, closed_rps: float, service_s: float, say: Say) -> float:
-    """The highest rate of the ladder that passes; 0 if none does."""
+    """Return the highest rate of LADDER at which a window passes, or 0."""
     for share in LADDER:
         verdict, reason = _verdict(system, share * closed_rps, service_s)
-        say(f"{share:.0%} of that: {verdict} ({reason})")
+        say(f"{share:.0%} of the closed-loop rate: {verdict} ({reason})")
         if verdict is Verdict.PASS:
             return share * closed_rps
     return 0.0
 
 
 def _verdict(system: System, rate_rps: float, service_s: float) -> tuple[Verdict, str]:
-    """Of a fresh window; one that the client or the host made invalid is tried once more."""
+    """Return the verdict of a new window and its reason. An invalid window is repeated once."""
     sla = Sla(latency_ms=SLA_SERVICES * service_s * 1000)
     settle_s = max(SETTLE_S, SETTLE_SERVICES * service_s)
     seconds = settle_s + grace_s((sla,)) + max(COUNTED_S, COUNTED_SERVICES * service_s)
@@ -169,7 +171,7 @@ def served(
 
 
 def exported(folder: Path, architecture: str, say: Say) -> Path:
-    """Exported once; the file is kept."""
+    """Return the ONNX file of a network, and export the network if the file does not exist."""
     onnx = folder / architecture / "model.onnx"
     if not onnx.exists():
         say(f"exporting {architecture}")
@@ -180,7 +182,7 @@ def exported(folder: Path, architecture: str, say: Say) -> Path:
 
 
 def _bare(at: Place, cell: Cell, onnx: Path) -> float:
-    """Images/s of the runtime alone, on the core of the server."""
+    """Return the images/s of the runtime alone, on the core of the server."""
     program = f"import os; os.sched_setaffinity(0, [{at.server_core}]); import runpy, sys;"
     program += "runpy.run_module('benchmarks.bare', run_name='__main__', alter_sys=True)"
     command = [sys.executable, "-c", program, cell.runtime, str(onnx), str(cell.batch)]

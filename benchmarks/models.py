@@ -1,4 +1,4 @@
-"""Model repositories of servers whose truth is known."""
+"""Model repositories of models with known service times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ KNOWN_BACKENDS = Path(__file__).parent / "backends"
 
 @dataclass(frozen=True)
 class Sleep:
-    """A server that takes `service_ms` per request; each `stall_every`-th takes `stall_ms` more."""
+    """A model that needs `service_ms` per request, and `stall_ms` more for every `stall_every`-th
+    request."""
 
     service_ms: float
     stall_every: int = 0
@@ -23,9 +24,10 @@ class Sleep:
 
 @dataclass(frozen=True)
 class Spin:
-    """A server that works for `rounds` per request, `slower` times as long while another works.
+    """A model that computes `rounds` per request. A round takes `slower` times as long while
+    another model computes.
 
-    `busy` is a file that two servers share, and `index` is the place of this server in it.
+    `busy` is a file that two models share, and `index` is the position of this model in the file.
     """
 
     rounds: int
@@ -35,12 +37,14 @@ class Spin:
 
 
 def write_sleep(repository: Path, sleep: Sleep) -> str:
-    """A model that answers one number with one number after a known time; its name."""
+    """Write a model that responds to one number with one number after a known time. Return the name
+    of the model."""
     return _write(repository, "sleep", "sleep", asdict(sleep))
 
 
 def write_spin(repository: Path, name: str, spin: Spin) -> str:
-    """A model that answers one number with one number after a known work; its name."""
+    """Write a model that responds to one number with one number after known rounds of computation.
+    Return the name of the model."""
     return _write(repository, name, "spin", asdict(spin))
 
 

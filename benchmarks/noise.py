@@ -1,9 +1,9 @@
-"""What a host does to the work of a busy server: recorded, to be replayed in virtual time.
+"""Record how the speed of a host changes service times. Simulations replay the recordings.
 
-A model is kept busy by a closed loop, and the gaps between its answers are what its requests took,
-for CNNs take the same work every time (Gujarati et al., "Serving DNNs like Clockwork", OSDI 2020).
-What differs is the host. Recordings are kept, one file for each kind of processor and model; one
-that is there is not made again.
+A closed loop keeps a model busy, so the gaps between its responses are the service times. A CNN
+computes the same for every request (Gujarati et al., "Serving DNNs like Clockwork", OSDI 2020), so
+all differences come from the host. Each kind of processor and model has one recording in a file.
+The benchmark does not repeat an existing recording.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CELLS = (Cell("squeezenet1_1", "onnxruntime", 1), Cell("mobilenet_v3_small", "on
 IN_FLIGHT = 4
 MINUTES = 30
 BLOCK_S, SETTLE_S, STEP_S = 60.0, 1.0, 0.2
-"""Of one closed loop, of its beginning that does not count, and of a mean over gaps."""
+"""Lengths of one closed loop, of its settling time, and of a time step, over which gaps are
+averaged."""
 
 OVER_S = (0.2, 1.0, 10.0, 60.0)
 SLOW = 1.5
@@ -40,8 +41,8 @@ SLOW = 1.5
 
 @dataclass(frozen=True)
 class Recording:
-    """Factors on the work of requests, shape (steps,), of `STEP_S` each; their median is 1, where
-    the server gives `answers_per_s`."""
+    """Factors on service times, shape (steps,), one for each `STEP_S`. At the median factor 1, the
+    server sends `answers_per_s` responses per second."""
 
     host: str
     model: str
@@ -60,7 +61,7 @@ class Recording:
         return cls(host, model, float(answers_per_s), table["per_mille"].to_numpy() / 1000)
 
     def write(self) -> None:
-        """In per mille: host and model name the file."""
+        """Write the factors in per mille into the file of this host and model."""
         per_mille = np.clip(np.round(1000 * self.factors), 1, 65535).astype(np.uint16)
         table = pa.table({"per_mille": per_mille}).replace_schema_metadata(
             {
@@ -78,7 +79,7 @@ class Recording:
         return RecordedHost(self.factors, STEP_S)
 
     def deviation(self, over_s: float) -> float:
-        """Standard deviation of the logarithm of the mean factors over so many seconds."""
+        """Return the standard deviation of the logarithm of mean factors over `over_s` seconds."""
         each = round(over_s / STEP_S)
         means = self.factors[: len(self.factors) // each * each].reshape(-1, each).mean(axis=1)
         return float(np.std(np.log(means), ddof=1)) if len(means) > 1 else np.nan
@@ -119,21 +120,22 @@ def _record(at: Place, host: str, cell: Cell, say: Say) -> None:
 
 
 def _block(client: Client, cell: Cell, say: Say) -> Floats:
-    """Mean seconds between answers in each step of a closed loop."""
+    """Return the mean seconds between responses in each time step of a closed loop."""
     start_ns = time.monotonic_ns()
     client.start_closed(start_ns, BLOCK_S, IN_FLIGHT)
     time.sleep(BLOCK_S)
     client.stop(patience_s=2.0)
     requests = client.result().requests
     done_s = (np.sort(requests.done_ns[requests.answered]) - start_ns) / 1e9
-    say(f"{cell.architecture}: {len(done_s) / BLOCK_S:.1f} answers/s")
+    say(f"{cell.architecture}: {len(done_s) / BLOCK_S:.1f} responses/s")
     return mean_gaps_s(done_s[done_s > SETTLE_S] - SETTLE_S)
 
 
 def mean_gaps_s(done_s: Floats) -> Floats:
-    """Mean gap between answers, by the step of STEP_S in which it begins.
+    """Return the mean gap between responses, by the time step of STEP_S in which the gap begins.
 
-    Where none begins, a longer one goes on, which counts where it began: the median stands there.
+    A time step in which no gap begins gets the median gap: a longer gap goes on, which counts in
+    the step in which it began.
     """
     gaps_s, steps = np.diff(done_s), (done_s[:-1] / STEP_S).astype(np.int64)
     counts, sums_s = np.bincount(steps), np.bincount(steps, gaps_s)

@@ -1,10 +1,11 @@
-"""perf_analyzer's binary search over request rates, modelled in virtual time.
+"""Simulate the binary search of perf_analyzer over request rates in virtual time.
 
-Its rules, from its documentation and source: the two ends first, then halves until they are within
-`step`. At a rate, windows (of 5 s by default) follow each other, at most ten, until the last three
-agree within 10 % in throughput and in the percentile. A rate passes if they do and the percentile
-of the three together is below the threshold. Latency counts from the actual send, in the window in
-which the answer comes.
+The rules come from the documentation and source of perf_analyzer. The search tests the lowest rate,
+then the highest rate, and then halves the range until its width is at most `step`. At a rate,
+windows of 5 s (default) follow each other, at most ten, until the last three windows agree within
+10 % in throughput and in the percentile. A rate passes if three windows agree and their joint
+percentile is below the threshold. Latency counts from the actual send, in the window in which the
+response arrives.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ TRIALS = 10
 LAST = 3
 AGREEMENT = 1.1
 THREADS = 4
-"""That send, each one request at a time, unless --async is given."""
+"""Threads of perf_analyzer. Without --async, each thread sends one request at a time."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The highest rate that passed, 0 if none did, and what the search took."""
+    """The highest rate that passed (0 if no rate passed), and the requests and seconds of the
+    search."""
 
     peak_rps: float
     requests: int
@@ -38,7 +40,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Level:
-    """The outcome at one rate."""
+    """Result of the search at one rate."""
 
     passed: bool
     requests: int
@@ -48,7 +50,8 @@ class Level:
 def search(
     level: Callable[[float], Level], start_rps: float, end_rps: float, step_rps: float
 ) -> Found:
-    """The highest passing rate between the ends; without one, or with no failing one, it stops."""
+    """Return the highest passing rate between two ends. The search stops if the lower end fails or
+    the upper end passes."""
     tried = {start_rps: level(start_rps)}
     if tried[start_rps].passed:
         tried[end_rps] = level(end_rps)
@@ -64,7 +67,7 @@ def search(
 
 @dataclass(frozen=True)
 class Mode:
-    """How it is run: `blocking` unless --async is given, and the length of a window (-p)."""
+    """Options of perf_analyzer: `blocking` without --async, and the length of a window (-p)."""
 
     blocking: bool
     window_s: float = 5.0
@@ -73,7 +76,7 @@ class Mode:
 def simulated_level(
     rate_rps: float, service: Service, sla: Sla, rng: np.random.Generator, mode: Mode
 ) -> Level:
-    """One rate against a single-server queue that is idle at first."""
+    """Test one rate against a single-server queue that is idle at first."""
     end_s = TRIALS * mode.window_s
     due_s = np.cumsum(rng.exponential(1 / rate_rps, int(1.2 * rate_rps * end_s) + 50))
     work_s = service(rng, len(due_s))
@@ -100,7 +103,8 @@ def _stable(windows: list[Floats], percent: float) -> bool:
 
 
 def _blocking(due_s: Floats, work_s: Floats) -> tuple[Floats, Floats]:
-    """When requests are sent and done if a thread waits for its answer before it sends again."""
+    """Return when requests are sent and done if each thread waits for a response before its next
+    send."""
     sent_s, done_s = np.empty(len(due_s)), np.empty(len(due_s))
     free_s = 0.0
     for i, due in enumerate(due_s):

@@ -1,7 +1,7 @@
-"""NVIDIA's perf_analyzer: fetch its binary once, run it, read what it reports.
+"""Download NVIDIA's perf_analyzer once, run the program, and read its reports.
 
-The last wheel of tritonclient whose binary runs with glibc 2.36 is fetched into an ignored folder,
-with the two libraries it needs, all by version and sha256.
+The program comes from the last wheel of tritonclient whose binary runs with glibc 2.36. Version and
+SHA-256 of the wheel and of two libraries are fixed. The files go into a folder that git ignores.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 
 NAME = "perf_analyzer 2.46.0"
 UNSETTLED = ("stable", "went over the set limit")
-"""What it says when it ends with an error because of the server, not of its own."""
+"""Texts in the output of perf_analyzer if the program ends with an error because of the server."""
 
 
 class FetchError(RuntimeError):
-    """perf_analyzer is not to be had; the message says what to do."""
+    """Error: perf_analyzer could not be downloaded or unpacked. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A file to download and the command that does it, run in the folder of downloads."""
+    """A file, and the command that downloads the file into the current folder."""
 
     file: str
     sha256: str
@@ -65,7 +65,7 @@ BASE64 = Package(
 
 @dataclass(frozen=True)
 class Level:
-    """What was reported of one load: a request rate or a concurrency. Milliseconds."""
+    """Report of perf_analyzer for one load (a request rate or a concurrency)."""
 
     load: float
     throughput_rps: float
@@ -76,7 +76,8 @@ class Level:
 
 @dataclass(frozen=True)
 class Report:
-    """The loads that were found stable and within the threshold, and the time it all took."""
+    """The loads that perf_analyzer found stable and within the threshold, and its run time and
+    output."""
 
     levels: tuple[Level, ...]
     wall_s: float
@@ -85,14 +86,14 @@ class Report:
 
 @dataclass(frozen=True)
 class PerfAnalyzer:
-    """The installed binary, pinned to some cores."""
+    """The installed binary, its libraries, and the cores on which it runs."""
 
     binary: Path
     libraries: tuple[Path, ...]
     cores: tuple[int, ...]
 
     def run(self, address: str, model: str, options: Sequence[str], folder: Path) -> Report:
-        """Run to its own end; a load that it does not call stable has no level."""
+        """Run perf_analyzer to its end. The report has no level for an unstable load."""
         table = folder / "perf_analyzer.csv"
         table.unlink(missing_ok=True)
         start_s = time.monotonic()
@@ -107,8 +108,9 @@ class PerfAnalyzer:
     def running(
         self, address: str, model: str, options: Sequence[str], protocol: str = "grpc"
     ) -> Iterator[subprocess.Popen[str]]:
-        """A run under way; it is ended when the context is left."""
-        # Before the exec, not by taskset: that is another package.
+        """Start perf_analyzer, yield its process, and kill the process at the end of the
+        context."""
+        # The new process sets its own cores, because `taskset` would be a further package.
         pin = f"import os, sys; os.sched_setaffinity(0, {set(self.cores)});"
         pin += "os.execv(sys.argv[1], sys.argv[1:])"
         arguments = ["-m", model, "-i", protocol, "-u", address, *options]
@@ -129,7 +131,7 @@ class PerfAnalyzer:
 
 
 def parse_levels(table: str) -> tuple[Level, ...]:
-    """The levels of its CSV report, whose latencies are microseconds."""
+    """Return the levels of a CSV report of perf_analyzer, whose latencies are in microseconds."""
     levels = []
     for row in csv.DictReader(line for line in table.splitlines() if line.strip()):
         load = row.get("Concurrency") or row["Request Rate"]
@@ -139,7 +141,7 @@ def parse_levels(table: str) -> tuple[Level, ...]:
 
 
 def install(folder: Path, cores: Sequence[int]) -> PerfAnalyzer:
-    """Fetch and unpack what is not there yet. Raises FetchError."""
+    """Download and unpack missing files, and return perf_analyzer. Raises FetchError."""
     downloads, root = folder / "downloads", folder / "perf_analyzer"
     downloads.mkdir(parents=True, exist_ok=True)
     for package in (CLIENT, CUDART, BASE64):
@@ -157,14 +159,17 @@ def install(folder: Path, cores: Sequence[int]) -> PerfAnalyzer:
 
 
 def fetch(package: Package, downloads: Path) -> None:
-    """Download a package unless it is there; raises FetchError if it cannot, or it is another."""
+    """Download a package if its file is missing. Raises FetchError if the download fails or the
+    file has another SHA-256."""
     path = downloads / package.file
     by_hand = f"Put {package.file} (sha256 {package.sha256}) into {downloads} by hand"
     if not path.exists():
         _do(package.command, by_hand, downloads)
     if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != package.sha256:
         path.unlink(missing_ok=True)
-        raise FetchError(f"{package.file} is not the file it was. {by_hand}, and run it again.")
+        raise FetchError(
+            f"{package.file} has another SHA-256. {by_hand}, and run the benchmark again."
+        )
 
 
 def _do(command: Sequence[str], otherwise: str, folder: Path | None = None) -> None:
@@ -176,6 +181,6 @@ def _do(command: Sequence[str], otherwise: str, folder: Path | None = None) -> N
     if problem:
         raise FetchError(
             f"'{' '.join(command)}' failed: {problem}\n"
-            f"perf_analyzer needs it. {otherwise}, and run it again; or leave out what compares"
-            " with perf_analyzer: make bench BENCH=limit."
+            f"perf_analyzer needs this file. {otherwise}, and run the benchmark again. To run a"
+            " benchmark without perf_analyzer, type for example: make bench BENCH=limit."
         )

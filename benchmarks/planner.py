@@ -1,4 +1,4 @@
-"""The fleet planner over the number of models, beside PuLP with CBC on the same programme."""
+"""Compare the fleet planner with PuLP and CBC on the same programme, for many models."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from perseus.results.fleets.servers_needed import needed
 BENCHMARK = "planner"
 MODELS = (10, 100, 1000)
 TYPES_USD = (0.0475, 0.095, 0.19, 0.526)
-"""Four types of servers, of which the dearer carry more, each by a factor of its own."""
+"""Prices of four types of servers. A more expensive type carries more load, by a random factor for
+each model."""
 LIMIT_S = 60.0
 MAX_OVER_DEMAND = 100
-"""Models whose servers are told over the demand, too."""
+"""Largest number of models for which the benchmark also plans many demands."""
 
 DEMANDS, EACH, MAX_SERVERS = 121, 10, 100
-"""Over the demand: how many, of which so many-th are solved by the peer, up to what fills so many
+"""Number of demands. CBC solves every EACH-th demand. The largest demand fills MAX_SERVERS
 servers."""
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """What a solver found: its price, and how long it took."""
+    """The price of the fleet that a solver found, and the run time of the solver."""
 
     usd_per_hour: float
     took_s: float
@@ -68,8 +69,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterator[Row]:
-    """The fewest servers of the cheapest type at many demands in the same proportion, beside CBC at
-    some of them."""
+    """Compare the fewest servers of the cheapest type with the solutions of CBC, for many demands
+    with the same proportion of the models."""
     mine = offers.usd_per_hour == min(TYPES_USD)
     rates, shares = offers.rates_rps[:, mine], wanted.demand_rps / wanted.demand_rps.sum()
     full_rps = 1 / float((shares / rates.max(axis=1)).sum())
@@ -79,7 +80,7 @@ def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterat
     took_s = time.monotonic() - start_s
     one_type = Offers(rates, np.ones(rates.shape[1]), np.zeros(rates.shape[1], bool))
     peer = [by_cbc(one_type, Wanted(rps * shares)).usd_per_hour for rps in demands[::EACH]]
-    say(f"{models} models over the demand: {took_s:.2f} s, {found[::EACH]}, CBC {peer}")
+    say(f"{models} models, many demands: {took_s:.2f} s, {found[::EACH]}, CBC {peer}")
     case = f"{models} models, {rates.shape[1]} operating points of one type, {DEMANDS} demands"
     yield Row(
         BENCHMARK,
@@ -100,8 +101,8 @@ def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterat
 
 
 def problem(models: int) -> tuple[Offers, Wanted]:
-    """Each model alone and as many random pairs, on each type; demands of some requests/s up to
-    many servers' worth."""
+    """Return a random problem: each model alone and as many random pairs, on each type of server.
+    The demand of a model is between some requests/s and the capacity of many servers."""
     rng = np.random.default_rng(models)
     alone_rps = rng.uniform(20, 400, models)
     pairs = np.array([rng.choice(models, 2, replace=False) for _ in range(models)])

@@ -1,5 +1,5 @@
-"""How long Snakemake plans the study `scale`, beside a trivial workflow of as many jobs, and beside
-one whose jobs declare the same files and parameters, and have nothing to find out.
+"""Compare how long Snakemake plans the study `scale` and two workflows without Perseus: a trivial
+workflow with as many jobs, and a workflow whose jobs declare the same files and parameters.
 """
 
 from __future__ import annotations
@@ -115,13 +115,14 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def written(path: Path, text: str) -> list[str]:
-    """The arguments of a workflow that is written there."""
+    """Write a workflow to a file, and return the arguments with which Snakemake loads the file."""
     path.write_text(text)
     return ["--snakefile", str(path)]
 
 
 def declared(of: Study) -> dict[str, Any]:
-    """What the jobs of a study need and make, by their wildcards; figures and ceilings apart."""
+    """Return the inputs and outputs of the jobs of a study, by wildcard, without figures and client
+    ceilings."""
     cells = of.cells.values()
     peaks = {peak for cell in cells for peak in of.dedicated_peaks(cell)}
     return {
@@ -137,7 +138,8 @@ def declared(of: Study) -> dict[str, Any]:
 
 
 def planned(folder: Path, arguments: list[str]) -> tuple[int, float]:
-    """Jobs and seconds of a dry run in a folder; raises CalledProcessError when it fails."""
+    """Return the number of jobs and the seconds of a dry run in a folder. Raises CalledProcessError
+    if the dry run fails."""
     start_s = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "rules", *arguments],

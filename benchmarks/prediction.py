@@ -1,7 +1,7 @@
-"""How far each step of the ladder is off, over mixes that were measured on real servers.
+"""Compare predicted sharing ratios with ratios measured on real servers, by prediction model.
 
-What was measured is kept as small files; a study makes one for each server. What another study
-found of the same server is a file of the same name with a part of its own, after a dot:
+The measured ratios of a server in one study are stored in one small file. For a further study of
+the same server, the name of the file has an additional part after a dot:
 
     python -m benchmarks.prediction results/interference amd-epyc
     python -m benchmarks.prediction results/copies amd-epyc copies
@@ -48,11 +48,12 @@ BENCHMARK = "prediction"
 FOLDER = Path(__file__).parent / "pairs"
 ORDERS = 25
 FIRST = (4, 6, 8)
-"""Mixes that are measured before the others are predicted."""
+"""Numbers of mixes that count as measured before Perseus predicts the other mixes."""
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
-    """The goals are of the step that is chosen, for pairs that are left out."""
+    """Yield the errors of all prediction models. The goals are for the selected prediction model,
+    for pairs that are left out."""
     known = {
         server: [each for path in files for each in read(path)] for server, files in stored_files()
     }
@@ -79,7 +80,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def stored_files() -> Iterator[tuple[str, list[Path]]]:
-    """Each server with its files."""
+    """Yield each server with its files of measured ratios."""
     for server, files in groupby(sorted(FOLDER.glob("*.json")), server_of):
         yield server, list(files)
 
@@ -89,15 +90,15 @@ def server_of(path: Path) -> str:
 
 
 def _errors_of_pairs(step: LadderStep, out: Out, known: Mapping[str, Sequence[Known]]) -> Floats:
-    """|predicted / measured - 1| of all pairs that can be predicted."""
+    """Return |predicted / measured - 1| of all pairs that a prediction model can predict."""
     of_all = (each for server in known for each in errors(step, out, server, known))
     off = [each.error for each in of_all if len(each.shared.solos) == 2]
     return np.abs([error for error in off if np.isfinite(error)])
 
 
 def _errors_of_chosen(known: Mapping[str, Sequence[Known]]) -> Floats:
-    """|predicted / measured - 1| of all pairs by the step that the other mixes of a server choose,
-    less its usual error there."""
+    """Return |predicted / measured - 1| of all pairs. The other mixes of a server select the
+    prediction model, and its mean error for these mixes is subtracted."""
     return np.abs(
         [
             found.interval(predicted(found.step, each.shared, others)).value / each.ratio - 1
@@ -115,7 +116,8 @@ def _best(shared: Shared, others: Sequence[Known]) -> Accuracy | None:
 
 
 def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
-    """Of the step that the code chooses without the pair, which whoever predicts a new one has."""
+    """Return the row of the prediction model that the other mixes select, as in the prediction of a
+    new pair."""
     ours, lowest = float(np.median(chosen)), float(np.median(of_utilisation))
     return Row(
         BENCHMARK,
@@ -129,8 +131,8 @@ def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
 
 
 def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
-    """How many of a study's mixes lie where a frontier would have said before it measured them, in
-    many orders of its tenants; none of a study of copies alone."""
+    """Yield the shares of mixes inside the prediction interval that a frontier would state before
+    it measures the mix, for many orders of the tenants. A study of copies only has no row."""
     rng, mixes = np.random.default_rng(1), _even(read(path))
     if not mixes:
         return
@@ -145,7 +147,7 @@ def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
                 for order in orders
                 for inside in _are_inside(order, first, of_copies, claimed)
             ]
-            if not covered:  # a small study, of which so many are all
+            if not covered:  # the study has no further mixes
                 continue
             goal = Goal(">=", CONFIDENCE, "ours")
             named = f"{case}{by} ({len(covered)} predictions)"
@@ -153,7 +155,7 @@ def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
 
 
 def _even(known: Sequence[Known]) -> dict[frozenset[str], Known]:
-    """By their models, the mixes of different ones, each with the same share of its peak."""
+    """Return the mixes of different models with equal shares of their peaks, by models."""
     return {
         each.shared.models: each
         for each in known
@@ -162,7 +164,7 @@ def _even(known: Sequence[Known]) -> dict[frozenset[str], Known]:
 
 
 def _in_turn(mixes: Mapping[frozenset[str], Known], tenants: Sequence[str]) -> list[Known]:
-    """In the order in which a frontier of these tenants takes them."""
+    """Return the mixes in the order in which a frontier of these tenants measures them."""
     even = (frozenset(compress(tenants, ray)) for ray in rays(len(tenants)) if max(ray) == 1)
     return [mixes[models] for models in even if models in mixes]
 
@@ -170,8 +172,8 @@ def _in_turn(mixes: Mapping[frozenset[str], Known], tenants: Sequence[str]) -> l
 def _are_inside(
     mixes: Sequence[Known], first: int, of_copies: Sequence[Known], claimed: bool
 ) -> Iterator[bool]:
-    """Of each mix after the first ones, whether it lies in the interval that these let state, with
-    what they claim to be uncertain themselves or without."""
+    """Yield, for each mix after the first mixes, whether its ratio lies in the prediction interval.
+    With `claimed`, the interval includes the uncertainty of the measured mixes."""
     known = [*mixes[:first], *of_copies]
     off, noise = errors_by_step(known), noise_of(known) if claimed else 0.0
     for each in mixes[first:]:
@@ -181,7 +183,7 @@ def _are_inside(
 
 
 def summary(mixes: Sequence[MeasuredRatio]) -> dict[str, Any]:
-    """What is kept of the measured mixes of a server, as plain builtins."""
+    """Return the stored values of the measured mixes of a server, as plain data."""
     return {
         "solos": {
             name: asdict(solo)
@@ -196,7 +198,7 @@ def summary(mixes: Sequence[MeasuredRatio]) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[Known]:
-    """The mixes of a file, whose requests came at random times (Poisson)."""
+    """Return the mixes of a file. All files are from measurements with Poisson arrivals."""
     stored = json.loads(path.read_text())
     solos = {
         name: Solo(
@@ -217,7 +219,8 @@ def read(path: Path) -> list[Known]:
 
 
 def keep(study: Path, host: str, part: str = "") -> Iterator[Path]:
-    """Write a file for each shared server of a study's results; `host` is part of its name."""
+    """Write one file for each shared server of a study, and yield its path. `host` is part of the
+    name."""
     records = [PeakRecord.read(path.parent) for path in sorted(study.glob("raw/*/record.json"))]
     searched = [each for each in records if isinstance(each.task.run, peak.Run)]
     peaks = list(group(searched, seed=1).values())

@@ -1,11 +1,12 @@
-"""The search of the 2020 client, written anew from its description: the reference to beat.
+"""The search of the 2020 client, written from its description, to compare with Perseus.
 
-It raises the rate in small steps, one pass of 5,392 requests each, after an SLA violation too, and
-takes the running maximum of the throughput of passes that keep the SLA as the peak. It paces by
-relative sleeps, and measures a request from when a worker of its pool takes it.
+The client raises the rate in small steps, even after an SLA violation, and sends one pass of 5,392
+requests at each rate. The peak is the highest throughput of the passes that keep the SLA. The
+client sleeps between two sends, and measures the latency from the moment at which a worker of its
+pool takes the request.
 
-What the description leaves open is chosen in its favour: Poisson gaps, a pool that does not limit
-it, and an end, after three violations in succession.
+Where the description is open, this module favours the client: Poisson gaps, a pool that does not
+limit the rate, and an end after three violations in succession.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ REQUESTS = 5392
 POOL = 64
 VIOLATIONS = 3
 OVERSHOOT_S = 1e-4
-"""By which each sleep is longer than asked for, as on Linux (timer slack and waking up)."""
+"""Each sleep is longer than requested by this time, as on Linux (timer slack and waking up)."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What the client measured at one rate."""
+    """Throughput and latencies that the client measured at one rate."""
 
     throughput_rps: float
     latency_ms: Floats
@@ -41,7 +42,8 @@ class Pass:
 
 @dataclass(frozen=True)
 class Ramp:
-    """The peak that a ramp claims (0 if no pass kept the SLA) and what it took."""
+    """The peak that a ramp finds (0 if no pass keeps the SLA), and the passes and seconds of the
+    ramp."""
 
     peak_rps: float
     passes: int
@@ -53,7 +55,7 @@ class Ramp:
 
 
 def climb(offer: Callable[[float], Pass], rates_rps: Iterable[float], sla: Sla) -> Ramp:
-    """Raise the rate until the SLA is violated VIOLATIONS times in succession, or rates end."""
+    """Raise the rate until VIOLATIONS passes in succession violate the SLA, or the rates end."""
     peak_rps, passes, violations, seconds = 0.0, 0, 0, 0.0
     for rate_rps in rates_rps:
         seen = offer(rate_rps)
@@ -69,14 +71,14 @@ def climb(offer: Callable[[float], Pass], rates_rps: Iterable[float], sla: Sla) 
 
 
 def simulated_pass(rate_rps: float, service: Service, rng: np.random.Generator) -> Pass:
-    """A pass against a single-server queue in virtual time."""
+    """Run a pass against a single-server queue in virtual time."""
     send_s = np.cumsum(rng.exponential(1 / rate_rps, REQUESTS) + OVERSHOOT_S)
     done_s = departures_s(send_s, service(rng, REQUESTS))
     return Pass(REQUESTS / float(done_s[-1]), (done_s - send_s) * 1000)
 
 
 def live_pass(address: str, model: str, rate_rps: float, rng: np.random.Generator) -> Pass:
-    """A pass against a running server, whose model takes one number."""
+    """Run a pass against a running server, whose model takes one number."""
     tensor = triton.InferInput("input", [1, 1], "FP32")
     tensor.set_data_from_numpy(np.zeros((1, 1), np.float32))
     latency_ms = np.zeros(REQUESTS)

@@ -1,4 +1,4 @@
-"""Records and windows of cells that nobody measured."""
+"""Synthetic records and windows of cells."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from perseus.study.tasks.measure import MeasureTask
 
 SETTLE_S, GRACE_S = 1.0, 0.24
-"""Of every window."""
+"""Settling time and excluded last part of every window."""
 
 
 def record_of(task: MeasureTask) -> dict[str, Any]:
-    """What record.json says of a cell that went well, but for what its experiment found."""
+    """Return the record.json of a successful cell, without the findings of its experiment."""
     names = task.tenant_names
     return {
         "cell": task.plain(),
@@ -67,8 +67,8 @@ def record_of(task: MeasureTask) -> dict[str, Any]:
 
 
 def row_of(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row of windows.parquet says of a tenant with these figures (`verdict.judge`), but for
-    which window and which tenant it is of."""
+    """Return a row of windows.parquet with the figures `told` (from `verdict.judge`), without the
+    columns that name the window and the tenant."""
     return {
         "attempt": 1,
         "settle_s": SETTLE_S,

@@ -1,7 +1,7 @@
-"""Does a study answer the same when it is asked again? On the machine at hand.
+"""Test whether a study gives the same result again on this machine.
 
-The default study with one mix, each time from restarted servers: on the unchanged host, and beside
-a process that bursts on the server's core.
+The default study with one mix runs several times on restarted servers: on the unchanged host, and
+beside a process that uses the core of the server in bursts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 STUDY, MIX = "repeatability", [1, 1]
 RUNS = 5
 BURST_S, BURSTING = (0.2, 2.0), 0.15
-"""How long a burst lasts, evenly distributed, and the share of time that bursts take."""
+"""Range of the uniformly distributed length of a burst, and the share of time with bursts."""
 
 Peaks = Sequence[Mapping[str, Any]]
 """The table of peaks of one run."""
@@ -45,7 +45,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     configuration["scenarios"][0]["experiments"] = [{"kind": "peak", "mixes": [MIX]}]
     (folder / "study.yaml").write_text(yaml.safe_dump(configuration))
     os.sched_setaffinity(0, [at.client_core, at.server_core])
-    say("the study as it is")
+    say("the study on the unchanged host")
     runs = [_measured(folder, say) for _ in range(RUNS)]
     yield from rows_of(f"unchanged host, {RUNS} runs", runs)
     with bursts_on(at.server_core):
@@ -56,7 +56,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def _measured(folder: Path, say: Say) -> Peaks:
-    """The peaks of a run in which every cell is measured anew, all else is kept."""
+    """Measure every cell again, keep all other files, and return the table of peaks."""
     command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "--cores", "4"]
     command += ["--directory", str(folder), "--configfile", str(folder / "study.yaml")]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -81,7 +81,7 @@ def _measured(folder: Path, say: Say) -> Peaks:
 
 @contextmanager
 def bursts_on(core: int) -> Iterator[None]:
-    """A process that needs a core for itself now and then."""
+    """Run a process that uses a core in bursts."""
     process = get_context("spawn").Process(target=_burst, args=(core,), daemon=True)
     process.start()
     try:
@@ -103,7 +103,8 @@ def _burst(core: int) -> None:
 
 
 def rows_of(case: str, runs: Sequence[Peaks]) -> Iterator[Row]:
-    """What the runs have in common; a run without a ratio agrees with none."""
+    """Yield rows about the agreement of the runs. A run without a sharing ratio agrees with no
+    other run."""
     cells = [peak for peaks in runs for peak in peaks]
     found = [np.isfinite(_number(cell["estimate_rps"])) for cell in cells]
     yield Row(BENCHMARK, case, "share of cells with an estimate", float(np.mean(found)), goal=ALL)
@@ -127,7 +128,7 @@ def rows_of(case: str, runs: Sequence[Peaks]) -> Iterator[Row]:
 
 
 def _ratio(peaks: Peaks) -> tuple[float, float, float]:
-    """The sharing ratio and the ends of its interval, NaN without one."""
+    """Return the sharing ratio and the ends of its interval, or NaN."""
     (shared,) = (peak for peak in peaks if peak["kind"] != "dedicated")
     columns = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
     value, low, high = (_number(shared[column]) for column in columns)
@@ -135,19 +136,22 @@ def _ratio(peaks: Peaks) -> tuple[float, float, float]:
 
 
 def _without_speeds(peaks: Peaks) -> float:
-    """The sharing ratio by the peaks alone: tenants share evenly, each in units of its own peak."""
+    """Return the sharing ratio from the peaks only, for tenants with equal shares of their
+    dedicated peaks."""
     alone_rps = [_number(peak["estimate_rps"]) for peak in peaks if peak["kind"] == "dedicated"]
     (shared_rps,) = (_number(p["estimate_rps"]) for p in peaks if p["kind"] != "dedicated")
     return shared_rps / float(np.mean(alone_rps))
 
 
 def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the intervals of two (value, low, high) do; not where one is missing."""
+    """Return whether the intervals of two (value, low, high) overlap. An interval of NaN overlaps
+    no other."""
     return one[1] <= other[2] and other[1] <= one[2]
 
 
 def _claimed(ratios: Floats) -> float:
-    """The deviation of a logarithm that the median 95 % interval claims."""
+    """Return the standard deviation of the logarithm of the ratio that the median 95 % interval
+    states."""
     return float(np.median(np.log(ratios[:, 2] / ratios[:, 1]))) / (2 * 1.96)
 
 

@@ -1,4 +1,4 @@
-"""Do intervals from few repeats hold what they say? Many studies of a known truth, no servers."""
+"""Test whether 95 % intervals from few repeats contain the true value, in simulated studies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.peak.stats import Floats
 BENCHMARK = "repeats"
 STUDIES, DRAWS, POSTERIOR = 2000, 400, 200
 WITHIN = 0.02
-"""What a repeat knows of its limit, as a standard deviation of its logarithm."""
+"""Error of the limit that one repeat measures, as a standard deviation of the logarithm."""
 
 NOMINAL = Goal(">=", 0.95, "ours")
 
@@ -38,9 +38,10 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def peak_draws(rng: np.random.Generator, repeats: int, between: float, within: float) -> Floats:
-    """Draws of a peak that is 1, shape (draws,): repeats differ by `between`, and know `within`.
+    """Return draws of a peak whose true value is 1, shape (draws,).
 
-    Both are standard deviations of the logarithm.
+    `between` and `within` are standard deviations of the logarithm: the difference between repeats,
+    and the error of one repeat.
     """
     found = np.exp(rng.normal(0, between, repeats) + rng.normal(0, within, repeats))
     posteriors = found[:, None] * np.exp(rng.normal(0, within, (repeats, POSTERIOR)))
@@ -48,7 +49,8 @@ def peak_draws(rng: np.random.Generator, repeats: int, between: float, within: f
 
 
 def ratio_draws(rng: np.random.Generator, repeats: int, between: float, within: float) -> Floats:
-    """Those of a sharing ratio of 1: two tenants, each at half its dedicated peak."""
+    """Return draws of a sharing ratio whose true value is 1: two tenants, each at half its
+    dedicated peak."""
     shared, *alone = (peak_draws(rng, repeats, between, within) for _ in range(3))
     return np.asarray(sum(shared / 2 / each for each in alone))
 
@@ -60,11 +62,11 @@ def intervals(
     within: float,
     studies: int,
 ) -> Floats:
-    """The ends of the 95 % interval in each study, shape (studies, 2)."""
+    """Return the ends of the 95 % interval of each study, shape (studies, 2)."""
     drawn = (draw(np.random.default_rng(s), repeats, between, within) for s in range(studies))
     return np.array([np.quantile(draws, [0.025, 0.975]) for draws in drawn])
 
 
 def covered(ends: Floats, truth: float = 1.0) -> float:
-    """The share of intervals that have the truth."""
+    """Return the share of intervals that contain the true value."""
     return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))

@@ -1,4 +1,5 @@
-"""Rows of a benchmark: a figure of ours, a peer's beside it, a goal, and whether it is met."""
+"""Rows of a benchmark: the value of Perseus, the value of a peer, the goal, and whether it is
+met."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on ours / peer, or on `ours` alone; a `condition` in words must hold besides."""
+    """A bound on the ratio ours / peer or on `ours`. A second `condition`, stated in words, must
+    also hold."""
 
     relation: Literal[">=", "<=", "<"]
     bound: float
@@ -53,7 +55,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table. NaN is a figure that does not exist; it meets no goal."""
+    """One row of a table. NaN means that a value does not exist; NaN meets no goal."""
 
     benchmark: str
     case: str
@@ -78,7 +80,8 @@ class Row:
 
 
 def _figure(value: float) -> str:
-    """Four significant digits, without an exponent; empty for what does not exist."""
+    """Return a number with four significant digits and no exponent, or an empty text for NaN or
+    infinity."""
     if not math.isfinite(value):
         return ""
     return np.format_float_positional(value, precision=4, unique=False, fractional=False, trim="-")
@@ -92,6 +95,6 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_cells(path: Path) -> list[dict[str, str]]:
-    """The lines of a CSV that `write_rows` wrote, by column."""
+    """Return the rows of a CSV file of `write_rows`, by column."""
     with path.open(newline="") as file:
         return list(csv.DictReader(file))

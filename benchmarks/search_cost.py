@@ -1,6 +1,6 @@
-"""What it costs to find a peak: requests and seconds, and how far from the truth it ends.
+"""Compare searches for the peak: their requests, their seconds, and the error of the peak.
 
-In virtual time against simulated servers, over many seeds.
+The searches run in virtual time against simulated servers, with many seeds.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ BENCHMARK = "search"
 LINE = LoadLine((0.0,), (1.0,))
 SEEDS = 40
 START = 0.6
-"""Where Perseus starts, as a share of 1 / service time: as the experiment `peak` does."""
+"""First load of Perseus as a share of 1 / service time, as in the experiment `peak`."""
 RAMP_STEP = 1 / 32
-"""Of 1 / service time: some 27 passes, the fewest that published logs of the ramp show."""
+"""Step of the ramp as a share of 1 / service time. With this step, a ramp has about 27 passes, the
+smallest number in its published logs."""
 RANGE, STEP = (0.3, 1.2), 0.01
-"""Of perf_analyzer's search, as shares of 1 / service time."""
+"""Range and step of the search of perf_analyzer, as shares of 1 / service time."""
 MODES = {
     NAME: Mode(blocking=True),
     f"{NAME} --async": Mode(blocking=False),
     f"{NAME} --async -p 30000": Mode(blocking=False, window_s=30),
 }
 BEST_MODE = f"{NAME} --async -p 30000"
-"""The only one whose peaks come near the truth: to the others most rates are unstable, or all fine.
+"""The only mode of perf_analyzer whose peaks are near the truth. In the other modes, most rates are
+unstable, or all rates pass.
 """
 RAMP = "2020 ramp"
 REQUESTS = "requests per search (lower is better)"
@@ -48,7 +50,7 @@ ERROR = "median |peak / truth - 1| (lower is better)"
 
 @dataclass(frozen=True)
 class Case:
-    """A simulated server of one worker, and its SLA."""
+    """A simulated server with one worker, and its SLA."""
 
     name: str
     service: Service
@@ -80,7 +82,8 @@ CASES = (
 
 @dataclass(frozen=True)
 class Cost:
-    """One search, or the mean of many: the (median) error is |peak / truth - 1|."""
+    """Requests, seconds and error |peak / truth - 1| of a search. For many searches, requests and
+    seconds are means, and the error is the median."""
 
     requests: float
     seconds: float
@@ -121,7 +124,8 @@ def rows_of(case: Case, seeds: int) -> Iterator[Row]:
 def cost_rows(
     case: str, ours: Cost, peer_name: str, theirs: Cost, goals: bool = True
 ) -> Iterator[Row]:
-    """Requests, seconds and error of two searches; goals stand against the ramp and BEST_MODE."""
+    """Yield the requests, seconds and errors of two searches. Goals compare Perseus with the ramp
+    and with BEST_MODE only."""
     requests, seconds, error = None, None, None
     if goals and peer_name == RAMP:
         condition = "a median error of ours <= 3 %"
@@ -135,7 +139,8 @@ def cost_rows(
 
 
 def no_less_exact(ours: Cost, theirs: Cost) -> Goal:
-    """At most half the seconds, which mean nothing if the peak is further from the truth."""
+    """Return the goal that a search takes at most half the seconds, with an error that is no
+    larger."""
     holds = ours.error <= theirs.error
     return Goal("<=", 1 / 2, condition="a median error no larger", holds=holds)
 
@@ -166,7 +171,7 @@ def ramp_cost(case: Case, limit_rps: float, rng: np.random.Generator) -> Cost:
 
 
 def ramp_rates_rps(mean_s: float) -> list[float]:
-    """Up to twice what the server can do: the ramp ends itself long before."""
+    """Return rates up to twice the maximum throughput of the server. The ramp ends long before."""
     return [float(rate) for rate in np.arange(RAMP_STEP, 2, RAMP_STEP) / mean_s]
 
 
@@ -179,5 +184,5 @@ def _perf_analyzer(case: Case, mode: Mode, limit_rps: float, rng: np.random.Gene
 
 
 def error(peak_rps: float, limit_rps: float) -> float:
-    """|peak / limit - 1|; a search that found no peak is infinitely wrong."""
+    """Return |peak / limit - 1|, or infinity if the search found no peak."""
     return abs(peak_rps / limit_rps - 1) if math.isfinite(peak_rps) else math.inf

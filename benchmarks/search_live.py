@@ -1,8 +1,9 @@
-"""The same searches against one running server whose service time is known.
+"""Run the searches of `search_cost` against one real server whose service time is known.
 
-A full ramp takes some 45 minutes here. Its passes are counted in virtual time on the same queue,
-and only PASSES of them run. The host wanders meanwhile, and the true limit with it: it is that of
-the mean service time right before and right after a search.
+A whole ramp would take about 45 minutes. The benchmark therefore counts its passes in virtual time
+on the same queue, and runs only the passes at PASSES. During a search, the speed of the host
+changes, and the true limit with the speed. The true limit of a search is therefore the limit for
+the mean of the service times just before and just after the search.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ SERVER = Sleep(service_ms=5)
 SLA = Sla(latency_ms=50)
 MODE = f"{NAME} --async"
 SEARCHES = 3
-"""Of Perseus: the others take too long for more than one."""
+"""Searches of Perseus. Each other search takes too long to repeat."""
 PASSES = (1.0, 1.1)
-"""Of the ramp, as shares of the true limit."""
+"""Rates of the passes of the ramp, as shares of the true limit."""
 
 
 def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
@@ -72,13 +73,14 @@ def _against(case: str, ours: Cost, theirs: Cost) -> Iterator[Row]:
 
 
 def _limit_rps(known: Known, *service_ms: float) -> float:
-    """The true one, of the mean of these service times."""
+    """Return the true limit for the mean of these service times."""
     service = deterministic(float(np.mean(service_ms)) / 1000)
     return queueing.limit_rps(service, SLA, known.overhead_ms)
 
 
 def _limit_until_now_rps(known: Known, before_ms: float, say: Say) -> float:
-    """The true one since the service time was as given."""
+    """Return the true limit for the mean of an earlier service time and the present service
+    time."""
     now_ms = known.service_now_ms()
     limit_rps = _limit_rps(known, before_ms, now_ms)
     say(f"{before_ms:.3f} ms per request before, {now_ms:.3f} after: limit {limit_rps:.1f}/s")

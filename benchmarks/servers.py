@@ -1,7 +1,7 @@
-"""Simulated servers of known limit, and one search against one of them, in virtual time.
+"""Simulated servers with known limits, and a search against a simulated server.
 
-With the preset `quick`. KNOWN and GAPS are those on which constants of the estimator were tuned,
-HELD_OUT those on which none was.
+Searches run in virtual time with the preset `quick`. Constants of the estimate were tuned on the
+servers in KNOWN and GAPS, but not on the servers in HELD_OUT.
 """
 
 from __future__ import annotations
@@ -46,19 +46,22 @@ QUICK = PRESETS["quick"].settings
 TRUTH_REQUESTS = 400_000
 
 SPEED_POWER = 1.15
-"""Of the speed, with which a limit rises: that of M/D/1 with an SLA of ten times the work."""
+"""Exponent with which a limit rises with the speed of the host, as for M/D/1 with an SLA of ten
+service times."""
 
 LONGEST_S, LONG_RUN_S = 2000.0, 20_000.0
-"""Of a search on a host that wanders, and of what tells such a host's limit in the long run."""
+"""Longest time of a search on a host whose speed changes, and the time over which the long-run
+limit is computed."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A simulated server: work, SLA and share of the load of each tenant, and its discipline.
+    """A simulated server: service times, SLAs and shares of the load of its tenants, and its
+    queueing discipline.
 
-    `start_rps` is the rate of all tenants that a search begins at, `alone_works` what a request
-    takes without load, in multiples of its work. With `instances` the tenants share a core. On a
-    `host` its speed wanders; sends are `lag_per_request_s` later for each request in flight.
+    A search starts at the total rate `start_rps`. `alone_works` is the latency without load, in
+    units of the service time. With `instances`, the tenants share a core. The speed of a `host`
+    changes. The client sends later by `lag_per_request_s` for each request in flight.
     """
 
     services: tuple[Service, ...]
@@ -74,7 +77,7 @@ class Server:
 
     @property
     def line(self) -> LoadLine:
-        """Its scale is the rate of all tenants."""
+        """Load line whose load factor is the total rate of all tenants."""
         return LoadLine((0.0,) * len(self.shares), self.shares)
 
     def simulated(self, rng: np.random.Generator) -> SimulatedServer:
@@ -95,14 +98,16 @@ def single(service: Service, sla: Sla, start_rps: float, **more: Any) -> Server:
 
 
 def one_core(works_s: Mapping[float, float], start_rps: float, shares: tuple[float, ...]) -> Server:
-    """Models that share a core: work with 5 % jitter -> SLA in ms."""
+    """Return a server whose models share a core. `works_s` maps service times, which get 5 %
+    jitter, to SLAs in ms."""
     services = tuple(jittered(work_s) for work_s in works_s)
     slas = tuple(Sla(latency_ms=limit_ms) for limit_ms in works_s.values())
     return Server(services, slas, start_rps, shares=shares, instances=True)
 
 
 def batches(largest: int) -> Server:
-    """One that joins up to so many requests of 1 ms, and 4 ms for each batch."""
+    """Return a server that forms batches of up to `largest` requests: 1 ms per request and 4 ms per
+    batch."""
     return single(
         deterministic(0.001),
         Sla(latency_ms=30),
@@ -112,11 +117,12 @@ def batches(largest: int) -> Server:
     )
 
 
-# Partial functions, not closures: processes can hand them to each other.
+# Partial functions instead of closures: only partial functions can be sent to other processes.
 
 
 def jittered(mean_s: float) -> Service:
-    """As a CNN's: hardly ever faster, now and then 5 % slower."""
+    """Return service times as of a CNN: never shorter than `mean_s`, and mostly up to 5 %
+    longer."""
     return partial(_jittered, mean_s)
 
 
@@ -125,7 +131,7 @@ def _jittered(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
 
 
 def rarely_slow(mean_s: float) -> Service:
-    """One request in ten takes eleven times as long as the others."""
+    """Return service times of which one in ten is eleven times as long as the others."""
     return partial(_rarely_slow, mean_s)
 
 
@@ -134,7 +140,7 @@ def _rarely_slow(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
 
 
 def gamma(mean_s: float, variation: float) -> Service:
-    """Work of that coefficient of variation."""
+    """Return gamma-distributed service times with the coefficient of variation `variation`."""
     return partial(_gamma, mean_s, variation**-2)
 
 
@@ -151,7 +157,8 @@ def _lognormal(mu: float, sigma: float, rng: np.random.Generator, n: int) -> Flo
 
 
 def hyperexponential(mean_s: float) -> Service:
-    """Four requests in five are exponential of half the mean, the fifth of three times the mean."""
+    """Return exponential service times: four in five with half the mean, and one in five with three
+    times the mean."""
     return partial(_hyperexponential, mean_s)
 
 
@@ -160,12 +167,13 @@ def _hyperexponential(mean_s: float, rng: np.random.Generator, n: int) -> Floats
 
 
 def rare_stalls(rng: np.random.Generator, n: int) -> Floats:
-    """5 ms, and 300 ms more in each 500 requests: a window begins anywhere between two of them."""
+    """Return service times of 5 ms, with 300 ms more for every 500th request. A window begins at a
+    random position between two stalls."""
     return stalling(0.005, 0.3, every=500)(rng, n + 500)[rng.integers(500) :][:n]
 
 
 def rare_pauses(rng: np.random.Generator, n: int) -> Floats:
-    """5 ms, and 200 ms more for one request in 400, at random."""
+    """Return service times of 5 ms, with 200 ms more for one random request in 400."""
     return np.where(rng.random(n) < 1 / 400, 0.205, 0.005)
 
 
@@ -228,12 +236,13 @@ BURSTS = {
         jittered(0.005), P50, 120, host=Host(0.04, 60, burst_every_s=12)
     ),
 }
-"""The rule that windows are invalid in which the busy server was slowed comes from these."""
+"""Servers on which the rule about temporary slowdowns was developed: windows with a slowdown are
+invalid."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one search found, beside the truth; rates in requests/s."""
+    """Findings of one search, and the true limit; rates in requests/s."""
 
     truth_rps: float
     estimate_rps: float
@@ -250,9 +259,10 @@ class Found:
 
 
 def limit_rps(server: Server) -> float:
-    """The rate above which some tenant's percentile of a long run exceeds its SLA, to 0.1 %.
+    """Return the highest total rate at which every tenant keeps its SLA in a long run, within
+    0.1 %.
 
-    On a quiet host.
+    The host has a constant speed.
     """
 
     def keeps_slas(rate_rps: float) -> bool:
@@ -263,7 +273,8 @@ def limit_rps(server: Server) -> float:
 
 
 def long_run_rps(server: Server) -> float:
-    """The same in `LONG_RUN_S` on its host, whose slow hours and moments are in it."""
+    """Return the highest total rate at which every tenant keeps its SLA over `LONG_RUN_S` on the
+    server's host, slow periods included."""
     assert server.host is not None
     factors = server.host.factors(np.random.default_rng([SEED, 2]), LONG_RUN_S)
 
@@ -295,7 +306,7 @@ def _keeps_slas(
 
 
 def passes(server: Server, rate_rps: float, seed: int) -> bool:
-    """Whether a window that certifies passes at this rate; an invalid one is tried again."""
+    """Return whether a certification window passes at this rate. An invalid window is repeated."""
     rng = np.random.default_rng([SEED, seed])
     lag_s, unloaded_ms = server.lag_per_request_s, server.unloaded_ms(rng)
     system = replace(server.simulated(rng), lag_per_request_s=lag_s)
@@ -307,7 +318,8 @@ def passes(server: Server, rate_rps: float, seed: int) -> bool:
 
 
 def search(server: Server, limit_rps: float, seed: int) -> tuple[Peak, Found]:
-    """One search; on a host that wanders, the truth is the limit at the median speed in it."""
+    """Run one search. On a host whose speed changes, the true limit is the limit at the median
+    speed during the search."""
     rng = np.random.default_rng([SEED, seed])
     host_rng = np.random.default_rng([SEED, seed, 1])
     factors = server.host.factors(host_rng, LONGEST_S) if server.host else np.ones(1)

@@ -1,4 +1,4 @@
-"""Servers under load for the benchmarks: cores, a client, and what the server can do at most."""
+"""Servers under load for the benchmarks: their cores, their clients and their service times."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Place:
 
 
 def place(folder: Path) -> Place:
-    """The last core for the server and the first for the client; raises TooFewCoresError."""
+    """Return a place with the last core for the server and the first core for the client. Raises
+    TooFewCoresError."""
     server_cores, client_cores = cores.split_cores(1)
     folder.mkdir(parents=True, exist_ok=True)
     return Place(folder.resolve(), server_cores[0], client_cores[0])
@@ -58,7 +59,7 @@ def loading(
     longest_sla_s: float,
     arrivals: Arrivals | None = None,
 ) -> Iterator[LiveSystem]:
-    """The server as a system to search, with clients that have been entered."""
+    """Yield the server as a system that a search can load, with clients that already run."""
     with RequestsWriter(at.folder / "requests.parquet") as writer:
         yield LiveSystem(
             server,
@@ -74,9 +75,9 @@ def loading(
 
 @dataclass(frozen=True)
 class Known:
-    """A server whose queue is known: what one request occupies it for, and what comes on top.
+    """A server with a known service time, and a known overhead of a request outside the queue.
 
-    `alone_ms` holds latencies without load.
+    `alone_ms` has latencies without load.
     """
 
     sleep: Sleep
@@ -88,16 +89,17 @@ class Known:
     overhead_ms: float
 
     def service_now_ms(self) -> float:
-        """`service_ms` measured anew: hosts wander."""
+        """Measure the service time again, because the speed of the host changes."""
         return _busy_gap_ms(self.system, self.sleep)
 
 
 @contextmanager
 def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
-    """A server that sleeps, calibrated: Triton itself adds to the time that it sleeps.
+    """Yield a server that sleeps for each request, with its measured service time: Triton needs
+    more than the time of sleep.
 
-    The service time is what the server needs per request when it always has one, stalls aside; the
-    overhead is what a request takes without load, less the service time.
+    The service time is the mean time per request of the busy server, without stalls. The overhead
+    is the median latency without load, minus the service time.
     """
     repository = at.folder / "sleep"
     model = write_sleep(repository, sleep)
@@ -113,7 +115,7 @@ def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
 
 
 def _busy_gap_ms(system: LiveSystem, sleep: Sleep) -> float:
-    """Mean time between answers when twice as many requests are offered as can be answered."""
+    """Return the mean time between responses at an offered rate of twice the throughput."""
     with system.offer([2000 / sleep.service_ms], 6) as load:
         (requests,) = load.until(5).requests
     done_ns = np.sort(requests.done_ns[requests.answered])

@@ -1,7 +1,8 @@
-"""Does the interval of a sharing ratio hold what it says? Studies of two tenants, in virtual time.
+"""Test whether intervals of sharing ratios contain the true ratio, in simulated studies.
 
-A study is three cells, one after another on a host that wanders on meanwhile: each tenant alone,
-then both in the mix 1 : 1 of what was found. The truth is the ratio on an idle host.
+A study has three cells, one after another, on a host whose speed changes: each of two tenants
+alone, then both tenants in the mix 1 : 1 of the measured peaks. The truth is the ratio on an idle
+host.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ from perseus.study.tasks.measure import MeasuredServer, MeasuredTenant, MeasureT
 BENCHMARK = "sharing"
 STUDIES = 100
 BETWEEN_S = 60.0
-"""From the end of a search to the beginning of the next one, on another server."""
+"""Seconds between the end of a search and the start of the next search, on another server."""
 
 STUDY_S = 2000.0
-"""More than a study takes."""
+"""Simulated time of a host, longer than a study."""
 
 SERVER = MeasuredServer.model_construct(name="simulated")
 CALIBRATED = Goal("<=", 1.3, "ours")
@@ -56,8 +57,8 @@ MIX = Run.mix((1, 1))
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models, each with its SLA, alone on a server and together; with `instances` they share a
-    core, otherwise requests are served as they come."""
+    """Two models with their SLAs, for searches of each model alone and of both together. With
+    `instances`, the models share a core; otherwise, they share the queue of `discipline`."""
 
     services: tuple[Service, Service]
     slas: tuple[Sla, Sla]
@@ -66,7 +67,7 @@ class Pair:
     discipline: Discipline = departures_s
 
     def server(self, *tenants: int) -> Server:
-        """That of these tenants."""
+        """Return the simulated server of these tenants."""
         return Server(
             tuple(self.services[i] for i in tenants),
             tuple(self.slas[i] for i in tenants),
@@ -79,7 +80,8 @@ class Pair:
 
     @cached_property
     def truth(self) -> float:
-        """The sharing ratio on an idle host: what both carry together, each in its peaks."""
+        """The sharing ratio on an idle host: the sum of both rates together, each divided by the
+        peak alone."""
         alone_rps = np.array([limit_rps(self.server(0)), limit_rps(self.server(1))])
         shares = alone_rps / alone_rps.sum()
         together_rps = limit_rps(replace(self.server(0, 1), shares=tuple(shares)))
@@ -104,7 +106,7 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class Studied:
-    """The sharing ratio that a study found, as Perseus states it, and by its searches alone."""
+    """The sharing ratio of a study as Perseus states it, and the ratio from its searches only."""
 
     ratio: Quantity
     by_searches: Quantity
@@ -143,7 +145,8 @@ def rows_of(case: str, found: Sequence[Studied], truth: float) -> Iterator[Row]:
 
 
 def _told(ratios: Sequence[Quantity], truth: float) -> tuple[float, list[float], list[float]]:
-    """The share of intervals that have the truth; ratios, and widths, in multiples of it."""
+    """Return the share of intervals that contain the truth, then ratios and widths divided by the
+    truth."""
     intervals = [ratio.interval() for ratio in ratios]
     covers = float(np.mean([each.low <= truth <= each.high for each in intervals]))
     widths = [(each.high - each.low) / truth for each in intervals]
@@ -151,7 +154,7 @@ def _told(ratios: Sequence[Quantity], truth: float) -> tuple[float, list[float],
 
 
 def study(pair: Pair, host: Host | RecordedHost | None, seed: int) -> Studied:
-    """Three searches and their ratio."""
+    """Run three searches, and return their sharing ratio."""
     rng = np.random.default_rng([SEED, seed])
     slowness: Slowness = even
     if host is not None:
@@ -178,7 +181,7 @@ def searched(
     slowness: Slowness,
     begins_s: float,
 ) -> tuple[PeakRecord, float]:
-    """What record.json says of a cell's peak, and when its search ends, in seconds."""
+    """Return the record of a cell's search, and the time at which the search ends, in seconds."""
     server, names = pair.server(*tenants), [NAMES[i] for i in tenants]
     of_cell = MIX if len(tenants) > 1 else DEDICATED
     system = replace(server.simulated(rng), slowness=slowness, clock_s=begins_s)
@@ -199,7 +202,7 @@ def searched(
 
 
 def record_of(peak: Peak, names: Sequence[str], of_cell: Run, line: LoadLine) -> PeakRecord:
-    """What record.json says of a search: of these tenants, alone or as a mix."""
+    """Return the record of a search of a tenant alone or of a mix."""
     return PeakRecord.model_construct(
         task=MeasureTask.model_construct(
             scenario="+".join(names),
@@ -225,7 +228,7 @@ def without_pairs(record: PeakRecord) -> PeakRecord:
 
 
 def ratio_of(records: Sequence[PeakRecord]) -> Quantity:
-    """That of a shared cell and the dedicated ones of its tenants."""
+    """Return the sharing ratio of a shared cell and the dedicated cells of its tenants."""
     peaks = paired_peaks(group(records, SEED), SEED)
     shared, *alone = (peaks[key(record.task)] for record in records)
     return sharing_ratio(shared, alone)

@@ -1,4 +1,4 @@
-"""Simulated servers in virtual time: systems of known limit, to test and to bench a search."""
+"""Simulated servers in virtual time, with known limits, for tests and benchmarks of searches."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from perseus.traffic.requests import Requests, Status
 
 Service = Callable[[np.random.Generator, int], Floats]
 Discipline = Callable[[Floats, Floats], Floats]
-"""(arrival times, ascending; work of each request), in seconds -> completion times."""
+"""Function of the ascending arrival times and the service times of requests, in seconds, that
+returns their completion times."""
 
 
 MAX_ROUNDS = 20_000
-"""Requests one after another in a closed loop: no client sends faster."""
+"""Largest number of successive requests in a closed loop, because no client sends faster."""
 
 Slowness = Callable[[Floats], Floats]
-"""Seconds -> factors on work."""
+"""Function of times in seconds that returns factors on service times."""
 
 
 def even(seconds: Floats) -> Floats:
@@ -37,7 +38,7 @@ def even(seconds: Floats) -> Floats:
 
 
 def drifting(per_s: float, until_s: float = np.inf) -> Slowness:
-    """Slower by that fraction each second, until a time."""
+    """Return factors on service times that rise by `per_s` each second, until `until_s`."""
     return partial(_drifting, per_s, until_s)
 
 
@@ -46,7 +47,7 @@ def _drifting(per_s: float, until_s: float, seconds: Floats) -> Floats:
 
 
 def wandering(share: float, period_s: float) -> Slowness:
-    """Slower and faster by that fraction, in a sine."""
+    """Return factors on service times that follow a sine with the amplitude `share`."""
     return partial(_wandering, share, period_s)
 
 
@@ -55,7 +56,8 @@ def _wandering(share: float, period_s: float, seconds: Floats) -> Floats:
 
 
 def as_recorded(step_s: float, factors: Floats) -> Slowness:
-    """Factors that follow each other every `step_s`, from the beginning again after the last."""
+    """Return recorded factors, one for each `step_s`. After the last factor, the recording starts
+    again."""
     return partial(_as_recorded, step_s, factors)
 
 
@@ -64,16 +66,16 @@ def _as_recorded(step_s: float, factors: Floats, seconds: Floats) -> Floats:
 
 
 STEP_S = 0.05
-"""Of the speed of a host that wanders."""
+"""Time step of the changing speed of a host."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """How the speed of a host wanders: a Gaussian process of memory, and bursts of something else.
+    """How the speed of a host changes: a Gaussian process with memory, and bursts of other load.
 
-    `deviation` is that of the logarithm of the work, which it forgets in `memory_s`. Every
-    `burst_every_s`, in the mean, work takes `burst_slowness` times as long for a time between the
-    two of `burst_s`.
+    The logarithm of service times has the standard deviation `deviation` and the correlation time
+    `memory_s`. About every `burst_every_s`, service times are `burst_slowness` times as long, for a
+    time in the range `burst_s`.
     """
 
     deviation: float = 0.0
@@ -83,7 +85,7 @@ class Host:
     burst_slowness: float = 2.0
 
     def factors(self, rng: np.random.Generator, seconds: float) -> Floats:
-        """Factors on work, one for each STEP_S."""
+        """Return factors on service times, one for each STEP_S."""
         steps = int(seconds / STEP_S)
         kept = np.exp(-STEP_S / self.memory_s)
         shocks = rng.standard_normal(steps) * self.deviation * np.sqrt(1 - kept**2)
@@ -95,18 +97,20 @@ class Host:
 
 @dataclass(frozen=True)
 class RecordedHost:
-    """A host whose speed wanders as one did: `recorded` are factors on work, each of `step_s`."""
+    """A host with recorded speed changes: `recorded` has factors on service times, one for each
+    `step_s`."""
 
     recorded: Floats
     step_s: float
 
     def factors(self, rng: np.random.Generator, seconds: float) -> Floats:
-        """Factors on work, one for each STEP_S, from anywhere in the recording on."""
+        """Return factors on service times, one for each STEP_S, from a random position of the
+        recording."""
         each = np.repeat(self.recorded, round(self.step_s / STEP_S))
         return np.resize(np.roll(each, -rng.integers(len(each))), int(seconds / STEP_S))
 
 
-# Partial functions, not closures: processes can hand them to each other.
+# Partial functions instead of closures: only partial functions can be sent to other processes.
 
 
 def exponential(mean_s: float) -> Service:
@@ -126,7 +130,7 @@ def _deterministic(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
 
 
 def workers(count: int) -> Discipline:
-    """First come, first served by `count` workers."""
+    """Return the discipline first come, first served, with `count` workers."""
     return partial(_by_workers, count)
 
 
@@ -139,10 +143,11 @@ def _by_workers(count: int, arrival: Floats, work: Floats) -> Floats:
 
 
 def batching(max_batch_size: int, max_queue_delay_s: float, overhead_s: float) -> Discipline:
-    """One worker that joins waiting requests: a batch takes `overhead_s` and the work of each.
+    """Return a discipline with one worker, which serves batches. A batch takes `overhead_s` plus
+    the service times of its requests.
 
-    A batch leaves when it is full or its first request has waited `max_queue_delay_s`, and the
-    worker is free.
+    When the worker is free, a batch starts as soon as it is full or its first request has waited
+    `max_queue_delay_s`.
     """
     return partial(_in_batches, max_batch_size, max_queue_delay_s, overhead_s)
 
@@ -151,7 +156,7 @@ def _in_batches(
     max_batch_size: int, max_queue_delay_s: float, overhead_s: float, arrival: Floats, work: Floats
 ) -> Floats:
     done, first, free_s = np.empty(len(arrival)), 0, 0.0
-    arrived_s = arrival.tolist()  # of which single ones are had much faster
+    arrived_s = arrival.tolist()  # a list gives single items much faster than an array
     while first < len(arrived_s):
         begin_s = max(free_s, arrived_s[first] + max_queue_delay_s)
         full = first + max_batch_size - 1
@@ -168,15 +173,17 @@ def _in_batches(
 def one_core(
     arrival: Floats, work: Floats, tenant: NDArray[np.int64], interference: float = 0.0
 ) -> Floats:
-    """An instance for each tenant, first come, first served; those at work share a core equally,
-    and their work takes longer by `interference` while there are others."""
+    """Return completion times if each tenant has its own instance, first come, first served. Busy
+    instances share a core equally. While several instances are busy, service times are longer by
+    `interference`."""
     done = np.empty(len(arrival))
     queues: dict[int, deque[int]] = defaultdict(deque)
     ends: list[tuple[float, int]] = []  # of the requests at work: (work each gets until then, i)
     now_s, each_s, coming = 0.0, 0.0, 0
 
     def slices() -> float:
-        """Seconds in which each of those at work gets one second of work done."""
+        """Return the seconds in which each busy instance completes one second of its service
+        time."""
         return len(ends) * (1 + interference) if len(ends) > 1 else len(ends)
 
     while coming < len(arrival) or ends:
@@ -197,19 +204,20 @@ def one_core(
 
 
 def processor_sharing(arrival: Floats, work: Floats) -> Floats:
-    """One worker that works on all requests at once."""
+    """Return completion times if one worker serves all requests at the same time."""
     return one_core(arrival, work, np.arange(len(work)))
 
 
 @dataclass
 class SimulatedServer:
-    """A queue shared by all tenants, served by `discipline`; with `instances`, `one_core` instead.
+    """A server with one queue for all tenants and a queueing `discipline`, or `one_core` with
+    `instances`.
 
-    By default one worker serves it, first come, first served. `service[i]` draws the work of a
-    request of tenant i in seconds. `leak` is the share of requests that are never answered; during
-    `stall` = (start_s, length_s) of each window the server stands still; `slowness` is a factor on
-    the work of requests by their time since the first window; `send_lag_s` delays every send, as a
-    slow client would, and `lag_per_request_s` for each request that is in flight.
+    By default, one worker serves requests first come, first served. `service[i]` draws service
+    times of tenant i in seconds. `leak` is the share of requests without a response. During `stall`
+    = (start_s, length_s) of each window, the server stops. `slowness` returns factors on service
+    times for times since the first window. As with a slow client, every send is late by
+    `send_lag_s`, and by `lag_per_request_s` for each request in flight.
     """
 
     service: Sequence[Service]
@@ -229,7 +237,8 @@ class SimulatedServer:
 
     @contextmanager
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[SimulatedLoad]:
-        """A window; virtual time goes on only as far as the window is looked at."""
+        """Yield a window with these rates. Virtual time advances only to the last observed time of
+        the window."""
         times = [self.arrivals.times_s(rate, duration_s, self.rng) for rate in rates_rps]
         owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(times)])
         intended, work = np.concatenate(times), self._work_s(owner)
@@ -244,13 +253,13 @@ class SimulatedServer:
 
     @contextmanager
     def offer_closed(self, in_flight: Sequence[int], duration_s: float) -> Iterator[SimulatedLoad]:
-        """A window with so many requests of each tenant always with the server."""
+        """Yield a window with a constant number of requests of each tenant in flight."""
         mean_s = [draw(np.random.default_rng(0), 100).mean() for draw in self.service]
         shortest_s = min(work for work, n in zip(mean_s, in_flight, strict=True) if n)
         rounds = int(min(1.5 * duration_s / shortest_s, MAX_ROUNDS))
         owner = np.tile(np.repeat(np.arange(len(in_flight)), in_flight), rounds + 1)
         done, queued = self._serve(np.zeros(len(owner)), owner, self._work_s(owner))
-        # Each request is sent when an answer leaves room for it.
+        # Each response triggers the next request.
         times = [
             np.append(np.zeros(n), np.sort(each))[: len(each)]
             for n, each in zip(in_flight, done, strict=True)
@@ -261,7 +270,8 @@ class SimulatedServer:
             yield load
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """A simulated host has others only where a test puts them, and those stay."""
+        """Return False: on a simulated host, only tests add other processes, and these processes do
+        not end."""
         return False
 
     @contextmanager
@@ -272,7 +282,7 @@ class SimulatedServer:
         self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in load.arrival_s)
 
     def _work_s(self, owner: NDArray[np.int64]) -> Floats:
-        """The work of each request, by its tenant."""
+        """Draw the service time of each request."""
         work = np.empty(len(owner))
         for i, draw in enumerate(self.service):
             work[owner == i] = draw(self.rng, int(np.sum(owner == i)))
@@ -281,8 +291,10 @@ class SimulatedServer:
     def _serve(
         self, arrival: Floats, owner: NDArray[np.int64], work: Floats
     ) -> tuple[list[Floats], list[Floats]]:
-        """Completion and queue times of each tenant's requests; a request that leaks never ends."""
-        # In a closed loop work follows work, elsewhere it begins soon after the request came.
+        """Return completion times and queue times of each tenant's requests. A request without a
+        response never completes."""
+        # In a closed loop, the server works without a pause; in an open loop, soon after each
+        # arrival.
         closed, slowed = not arrival.any(), work
         for _ in range(3 if closed else 1):
             begins = np.cumsum(slowed) - slowed if closed else arrival
@@ -290,7 +302,7 @@ class SimulatedServer:
         work = slowed
         order = np.argsort(arrival, kind="stable")
         stall_s, length_s = self.stall
-        # In the server's own time, which stands still during the stall.
+        # Arrivals by a clock of the server that stops during the stall.
         arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
         done = np.empty(len(arrival))
         if self.instances:
@@ -306,7 +318,8 @@ class SimulatedServer:
 
 @dataclass
 class SimulatedLoad:
-    """One window of a simulated server; arrays are seconds since the start of the window."""
+    """One window of a simulated server. Arrays have times in seconds since the start of the
+    window."""
 
     start_s: float
     arrival_s: Sequence[Floats]
@@ -333,7 +346,7 @@ class SimulatedLoad:
                 )
             )
         start_ns = round(self.start_s * 1e9)
-        # A client that is late by itself has much to do.
+        # A client that sends late also uses much CPU time.
         cpu = tuple(0.5 if lag.any() else 0.0 for lag in self.lag_s)
         return Observation(start_ns, elapsed_s, tuple(tenants), cpu, queue_ms=tuple(readings))
 
@@ -342,13 +355,14 @@ class SimulatedLoad:
 
 
 def _in_flight(arrival_s: Floats, done_s: Floats) -> Floats:
-    """How many requests are under way when each comes, those of all tenants."""
+    """Return the number of requests of all tenants in flight at each arrival."""
     before = np.searchsorted(np.sort(arrival_s), arrival_s)
     return (before - np.searchsorted(np.sort(done_s), arrival_s)).astype(float)
 
 
 def _readings(done_s: Floats, queued_s: Floats, elapsed_s: float) -> Floats:
-    """(second, mean queue time in ms of what was completed in the second before), shape (k, 2)."""
+    """Return rows (second, mean queue time in ms of the requests completed in the second before),
+    shape (k, 2)."""
     seconds = np.arange(1, int(elapsed_s) + 1, dtype=float)
     parts = [queued_s[(done_s > second - 1) & (done_s <= second)] for second in seconds]
     kept = [(second, 1000 * p.mean()) for second, p in zip(seconds, parts, strict=True) if len(p)]

@@ -2,8 +2,8 @@
 stub.
 
 The stub finds this module beside `triton_python_backend_utils`. The stub was built against NumPy 1.
-With NumPy 2, its `Tensor(name, array)` and `as_numpy()` lose the values, so this module exchanges
-tensors by DLPack.
+With NumPy 2, `Tensor(name, array)` and `as_numpy()` of the stub lose the values, so this module
+exchanges tensors by DLPack.
 """
 
 import ctypes
@@ -14,7 +14,8 @@ import triton_python_backend_utils as pb_utils
 
 
 def tensor(name: str, array: np.ndarray) -> Any:
-    """Return a Triton tensor with the values of an array. If possible, both share their memory.
+    """Return a Triton tensor with the values of an array. If possible, the tensor and the array
+    share memory.
 
     Raises RuntimeError or BufferError for types that DLPack does not support: strings, bfloat16.
     """
@@ -44,8 +45,8 @@ def joined(given: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def responses(given: list[dict[str, np.ndarray]], answers: dict[str, np.ndarray]) -> list[Any]:
-    """Return the response to each request: its rows of the outputs, or the whole outputs for a
-    single request."""
+    """Return the response to each request: the rows of the request in the outputs, or the whole
+    outputs for a single request."""
     if len(given) == 1:
         return [_response(answers)]
     made, start = [], 0

@@ -1,7 +1,7 @@
-"""Triton python-based backend that sleeps a known service time, and now and then stalls.
+"""Triton backend in Python that sleeps for a known service time, and sometimes stalls.
 
-Parameters: `service_ms`; `stall_every` and `stall_ms`: each so-many-th request takes so much longer
-(0: none does).
+Parameters: `service_ms` is the service time. Every `stall_every`-th request takes `stall_ms`
+longer; if `stall_every` is 0, no request stalls.
 """
 
 import json
@@ -14,7 +14,7 @@ from perseus_tensors import tensor
 
 
 class TritonPythonModel:
-    """One server that works on one request at a time."""
+    """A model that serves one request at a time."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])

@@ -1,9 +1,9 @@
-"""Triton python-based backend that works for a known number of rounds per request, and more slowly
-while a second model works.
+"""Triton backend in Python that computes a known number of rounds per request, and is slower while
+a second model computes.
 
-Parameters: `rounds`; `slower`, the factor by which a round takes longer while the other model
-works; `busy`, a file with one byte per model, which is 1 while that model works; `index`, the place
-of the own byte.
+Parameters: `rounds` per request; `slower`, the factor on the time of a round while the other model
+computes; `busy`, a file with one byte per model, which is 1 while the model computes; `index`, the
+position of this model's byte.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ BLOCK = bytes(2**15)
 
 
 class TritonPythonModel:
-    """One server that works on one request at a time."""
+    """A model that serves one request at a time."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])

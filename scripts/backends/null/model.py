@@ -10,8 +10,8 @@ from perseus_tensors import tensor
 
 
 class TritonPythonModel:
-    """A model that reads no values. It responds with one row of zeros per row of a batch, or with
-    one output of zeros if the model takes no batches."""
+    """A model that ignores its input values. The response has one row of zeros per row of a batch.
+    If the model takes no batches, the response is one output of zeros."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])

@@ -1,8 +1,9 @@
 """Triton backend in Python that runs 1/model.onnx with onnxruntime, on the CPU or a GPU.
 
-The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. It reads
-the parameter `intra_op_thread_count` (threads per instance). If Triton passes several requests at
-once, they run as one batch. The inputs of a single request are not copied from shared memory.
+The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. The
+parameter `intra_op_thread_count` is the number of threads per instance. If Triton passes several
+requests at once, the backend runs these requests as one batch. For a single request, the backend
+does not copy the inputs from shared memory.
 """
 
 import json
@@ -52,7 +53,7 @@ def _providers(args: dict[str, str]) -> list[Any]:
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
         raise pb_utils.TritonModelException(
             f"onnxruntime {onnxruntime.__version__} was built without CUDA: install onnxruntime-gpu"
-            " in place of onnxruntime, or take runtime: pytorch"
+            " in place of onnxruntime, or set runtime: pytorch"
         )
     # Compute in true fp32: TF32 would round the factors of products to 10 bits.
     cuda = {"device_id": args["model_instance_device_id"], "use_tf32": "0"}
@@ -65,6 +66,6 @@ def _require_first(session: onnxruntime.InferenceSession, wanted: list[Any]) -> 
     first = wanted[0] if isinstance(wanted[0], str) else wanted[0][0]
     if session.get_providers()[0] != first:
         raise pb_utils.TritonModelException(
-            f"onnxruntime could not use {first}, and would have computed with"
+            f"onnxruntime could not use {first}, and would compute with"
             f" {session.get_providers()[0]}: the server's log says which library is missing"
         )

@@ -1,9 +1,10 @@
 """Triton backend in Python that runs 1/model.onnx with OpenVINO on the CPU.
 
-The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `openvino`. It reads the
-parameters `INFERENCE_NUM_THREADS` (threads of all instances together), `NUM_STREAMS` (one stream
-per instance) and `HINT_BF16`. If Triton passes several requests at once, they run as one batch. The
-inputs of a single request are not copied from shared memory.
+The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `openvino`. The backend
+reads the parameters `INFERENCE_NUM_THREADS` (threads of all instances together), `NUM_STREAMS` (one
+stream per instance) and `HINT_BF16`. If Triton passes several requests at once, the backend runs
+these requests as one batch. For a single request, the backend does not copy the inputs from shared
+memory.
 """
 
 import ctypes
@@ -75,7 +76,7 @@ def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
     precision = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
     family = pb_utils.MetricFamily(
         name="perseus_computed_precision",
-        description="The numeric precision of a model's network, as its runtime says",
+        description="Numeric precision in which the runtime computes the network of a model",
         kind=pb_utils.MetricFamily.GAUGE,
     )
     metric = family.Metric(labels={"model": model, "precision": precision})

@@ -1,13 +1,13 @@
 """Triton backend in Python that runs 1/model.pt2, a program of torch.export, with PyTorch.
 
 The backend reads three parameters. `captured_batch_sizes` is a list such as "1,2,4,8". The backend
-pads each batch to the next of these sizes, and on a GPU each size has a CUDA graph with its own
+pads each batch to the next larger of these sizes. On a GPU, each size has a CUDA graph with its own
 buffers. `precision` "fp16" applies to weights and arithmetic; inputs and outputs stay fp32.
-`intra_op_thread_count` is the number of threads. If Triton passes several requests at once, they
-run as one batch.
+`intra_op_thread_count` is the number of CPU threads. If Triton passes several requests at once, the
+backend runs these requests as one batch.
 
 The backend exchanges tensors by DLPack, which works with every version of NumPy, and without NumPy.
-The tensors are in CPU memory: Triton keeps them there, and would copy tensors from a GPU anyway.
+The tensors are in CPU memory, because Triton would copy tensors on a GPU to CPU memory anyway.
 """
 
 import json
@@ -75,7 +75,7 @@ class TritonPythonModel:
 def load(path: Path) -> torch.nn.Module:
     """Return the module of a program, on the CPU, without unpickling any part of the file.
 
-    Raises TritonModelException for a file whose loading would unpickle something.
+    Raises TritonModelException if loading the file would unpickle an object.
     """
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
@@ -103,14 +103,15 @@ def _device(args: dict[str, str]) -> torch.device:
         raise pb_utils.TritonModelException(
             f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} GPUs, and this instance"
             f" is to run on GPU {number}: install a CUDA build of torch that the driver supports,"
-            " or look at CUDA_VISIBLE_DEVICES"
+            " or check CUDA_VISIBLE_DEVICES"
         )
     torch.cuda.set_device(number)
     return torch.device("cuda", number)
 
 
 def _compute(module: torch.nn.Module, half: bool) -> Callable[[Tensor], Tensor]:
-    """Return the network as a function from fp32 to fp32; with `half`, it computes in fp16."""
+    """Return the network as a function with fp32 input and output. With `half`, the network
+    computes in fp16."""
     if not half:
         return module
     module.half()
@@ -134,8 +135,8 @@ def _padded(
     shape: Sequence[int],
     device: torch.device,
 ) -> Callable[[Sequence[Tensor]], Tensor]:
-    """Return a function that pads each batch to the next of `sizes`. The padding rows keep their
-    earlier values, since no row of a batch affects another row."""
+    """Return a function that pads each batch to the next larger of `sizes`. The padding rows keep
+    their earlier values, since no row of a batch affects another row."""
     # All CUDA graphs share one pool of memory. The largest graph comes first, so that the other
     # graphs fit into its memory. Only one graph runs at a time, and its responses are copied before
     # the next graph runs.
@@ -169,7 +170,7 @@ class Batch:
             self._capture(pool)
 
     def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Return the responses in CPU memory; rows beyond the inputs have no meaning."""
+        """Return the outputs in CPU memory. Rows after the last input row have no meaning."""
         start = 0
         for each in inputs:
             self._input[start : start + len(each)].copy_(each)
