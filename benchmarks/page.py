@@ -1,4 +1,5 @@
-"""docs/evidence/benchmarks.md, made from the tables and the records of their hosts."""
+"""Write docs/evidence/benchmarks.md from the tables of the benchmarks and the records of their
+hosts."""
 
 from __future__ import annotations
 
@@ -25,19 +26,21 @@ HEAD = """# Evidence: benchmarks
 use for example `make bench BENCH=client`.
 
 **How to read the tables.** *Ours* is Perseus, *ratio* is ours / peer, and *truth* is the known
-value of a simulation. A condition after "with" must hold, too. The table of a part has all goals,
-missed goals first. If there are more than {most} goals, the table has the missed goals, and the
-lowest, median and highest value of each metric. The CSV files also have the rows without a goal.
+value of a simulation. If a goal has a condition after the word "with", this condition must also
+hold. The table of a part lists missed goals first. If a part has more than {most} goals, its table
+has the missed goals, and the lowest, median and highest value of each metric. Rows without a goal
+are in the CSV files only.
 """
 
 ABOUT = {
     "client": """## The client
 
-**Question:** How many requests/s can the load generator send, and how much CPU time does a request
-need? **Method:** Perseus and perf_analyzer in turn send inputs of 602,112 bytes to a Triton model
-that responds at once, from one core to a server on another core. The server counts the requests,
-and the kernel measures the CPU time. perf_analyzer runs with and without `--async`; the table has
-the faster mode, or in an open loop the mode that sends on schedule with the least CPU time.
+**Question:** How many requests/s can the client of Perseus send, and how much CPU time does the
+client need per request? **Method:** Perseus and perf_analyzer take turns to send inputs of 602,112
+bytes to a Triton model that responds at once. The sender uses one core, and the server another
+core. The server counts the requests, and the kernel measures the CPU time. perf_analyzer runs with
+and without `--async`. The table has the faster of these two modes, and for an open loop the mode
+that sends on schedule with the least CPU time.
 """,
     "honesty": """## Measured percentiles
 
@@ -50,23 +53,23 @@ stops by its own rule, mostly within a minute.
 
 **Question:** How many requests and seconds does a search for the peak need, and how large is its
 error? **Method:** The searches run with many seeds in virtual time, against queues with a known
-limit. The ramp of the 2020 study and the search of perf_analyzer are simulated from their
-descriptions, in the variant that is better for them (`benchmarks/ramp.py`,
-`benchmarks/peer_search.py`). Requests and seconds are means. The goals are for the preset `quick`,
-and for the mode of perf_analyzer with the smallest error.
+limit. The benchmark simulates the ramp of the 2020 study and the search of perf_analyzer from their
+descriptions (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description is open, the
+simulation favours the other tool. Requests and seconds are means over all searches. The goals are
+for the preset `quick`, and for the mode of perf_analyzer with the smallest error.
 """,
     "live": """## Cost of a search on a live server
 
-**Question:** Does this comparison hold on a real server? **Method:** The server has a known service
-time, which is measured just before and just after a search. The number of passes of the ramp comes
-from virtual time, because a whole ramp takes too long.
+**Question:** Do searches on a real server give the same comparison as simulated searches?
+**Method:** The server has a known service time, which is measured just before and just after a
+search. A whole ramp takes too long, so the number of its passes comes from a simulation.
 """,
     "limit": """## Certified throughput and the bare runtime
 
 **Question:** Which share of the throughput of a runtime does Perseus certify through Triton?
 **Method:** The peer runs the same network and runtime in a loop in one process, on the same core
-with one thread. The load has constant gaps and a wide SLA (p95 within many service times), so the
-CPU is the limit, not a queue. Inputs are in system shared memory.
+with one thread. The load has constant gaps and a wide SLA (p95 within 20 service times), so the CPU
+is the limit, not a queue. Inputs are in system shared memory.
 """,
     "coverage": """## Coverage of the intervals
 
@@ -74,86 +77,88 @@ CPU is the limit, not a queue. Inputs are in system shared memory.
 limit? **Method:** 100 or 200 searches with the preset `quick`, whose verdicts have a confidence of
 90 %, run against each simulated server; in one case, each search has another random server. The
 truth is the limit in a long run, at the median speed of the host during the search. On hosts whose
-speed changes, the interval must also contain a rate from the long-run limit to the truth; on hosts
-with strong bursts, this goal replaces the first goal. [Accuracy](../explanation/accuracy.md) has
-the results by server and host.
+speed changes, the interval must also contain a rate between the long-run limit and the truth; on
+hosts with strong bursts, this goal replaces the goal for the truth.
+[Accuracy](../explanation/accuracy.md) has the results by server and host.
 """,
     "sharing": """## Coverage of the sharing ratio
 
 **Question:** Does the interval of a sharing ratio contain the true ratio? **Method:** Each case has
-100 simulated studies of two models with the preset `quick`: each model alone and then both, on a
-host whose speed changes. The truth is the ratio on an idle host.
+100 simulated studies of two models with the preset `quick`: each model alone and then both models
+together, on a host whose speed changes. The truth is the ratio on an idle host.
 """,
     "interference": """## Sharing ratio of a server with known interference
 
-**Question:** does a study find the sharing ratio of a real server whose truth is known?
-**Method:** two models work for a known number of rounds per request on one core, and a round takes
-longer by a known share while both models work. Each study searches the peak of each model alone
-and of both together with the preset `quick`. The truth is the ratio of a simulated queue with
+**Question:** Does a study find the known sharing ratio of a real server? **Method:** Two models on
+one core compute a known number of rounds per request, and a round takes longer by a known share
+while both models compute. Each study searches the peak of each model alone and of both models
+together, with the preset `quick`. The truth is the sharing ratio of a simulated queue with
 processor sharing, the measured service times and the same slowdown.
 """,
     "ablation": """## Contribution of each rule of the estimate
 
-**Question:** How much does each rule of the estimate contribute? **Method:** Each rule is removed
-in turn (ours) and compared with all rules (peer), in the same simulated searches with the preset
-`quick`. Each share comes from 70 to 100 searches; its standard error is 2.5 % near 95 %. Ratios of
-the width and the error above 1 mean that the rule improves the estimate.
+**Question:** How much does each rule of the estimate contribute? **Method:** The benchmark compares
+the estimate without one rule (ours) and the estimate with all rules (peer), in the same simulated
+searches with the preset `quick`. Each share comes from 70 to 100 searches; its standard error is
+2.5 % near 95 %. If the ratio of widths or errors is above 1, the rule improves the estimate.
 """,
     "repeats": """## Coverage of the intervals from few repeats
 
 **Question:** Do intervals from two to five repeats contain the true value? **Method:** Each case
-has 2,000 simulated studies. Each repeat estimates its own limit to 2 %, and repeats differ by the
-stated amount. On real hosts, limits vary by 5 to 20 % ([repeats](../explanation/repeats.md)).
+has 2,000 simulated studies. Each repeat measures its own limit with an error of 2 %, and the limits
+of repeats differ by the amount in the case. On real hosts, limits vary by 5 to 20 %
+([repeats](../explanation/repeats.md)).
 """,
     "repeatability": """## Repeatability
 
 **Question:** Does a study give the same result again? **Method:** The default study with one mix
 runs several times with the same seeds on restarted servers: on the unchanged host, and beside a
 process that uses the core of the server in bursts. *Deviation* is the standard deviation of the
-logarithm; an interval states its width on this scale, divided by 3.92.
+logarithm. An interval states a deviation of its width in logarithms, divided by 3.92.
 """,
     "noise": """## The noise of this host
 
 **Question:** How much does the speed of the host change? **Method:** A closed loop with four
 requests in flight keeps a model busy, so the times between responses are the service times.
 *Deviation* is the standard deviation of the logarithm of the mean service time over the stated
-number of seconds. Simulations replay these recordings (`benchmarks/noise/`).
+number of seconds. Simulations replay the recorded service times (`benchmarks/noise/`).
 """,
     "planning": """## Planning ten thousand cells
 
 **Question:** How long does Snakemake plan a large study? **Method:** Dry runs of the study `scale`
-alternate with dry runs of a workflow whose only rule makes as many files. Values are medians of
-three runs.
+alternate with dry runs of a trivial workflow with as many jobs. Values are medians of three runs.
 """,
     "aggregation": """## Tables over many requests
 
 **Question:** How much time and memory do the tables, figures and report of a large study need?
 **Method:** The study `scale` with one repeat has synthetic raw results in the format of real cells.
-One process makes each output with none of its inputs in the page cache; *memory* is its peak
-memory. The last case subtracts the times of as many cells with a hundredth of the requests.
+One process makes each output, and the page cache has none of its inputs; *memory* is the peak
+memory of the process. The last case subtracts the time for the same cells with one hundredth of the
+requests.
 """,
     "planner": """## The cheapest fleet
 
 **Question:** How fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** HiGHS,
 as in Perseus, and PuLP with CBC solve the same integer programme: random models, each alone and in
-as many random pairs, on four types of servers. Both stop at a gap of 0.01 % or after a minute. Of
-the 121 demands for one type of server, CBC solves every tenth.
+as many random pairs, on four types of servers. Both solvers stop at an optimality gap of 0.01 % or
+after a minute. Of the 121 demands for one type of server, CBC solves every tenth.
 """,
     "compare": """## Differences that a comparison finds
 
-**Question:** Does `snakemake compare` report true differences, and no others? **Method:** Of
-simulated pairs of studies, 200 pairs have equal servers, and in 100 pairs one server is 10 %
-faster. A pair has a reported difference if any of its rows is better or worse. A search states an
-error of 2 % and has an error of 1 %, and repeats differ by the stated amount.
+**Question:** Does `snakemake compare` report true differences, and no others? **Method:** Each case
+has 200 simulated pairs of studies with equal servers, and 100 pairs in which the servers of one
+study are 10 % faster. A pair has a reported difference if the comparison calls any of its values
+better or worse. Searches state an error of 2 % and have an error of 1 %, and repeats differ by the
+amount in the case.
 """,
     "prediction": """## Predicted sharing
 
 **Question:** How well does Perseus predict the sharing ratio of a mix? **Method:** Each measured
 pair of `benchmarks/pairs/` is predicted without its own measurement, by the [prediction
-step](../explanation/frontier.md) that the other mixes select. Each study (a file of this folder) is
-also replayed in 25 orders of its models: the first mixes count as measured, and they predict an
-interval for each other mix. *Without the minimum width*, the interval treats measured mixes as
-exact.
+model](../explanation/frontier.md) that the other mixes select. The benchmark also replays each
+study (a file of this folder) in 25 orders of its models: the first mixes count as measured, and
+Perseus predicts an interval for each later mix. *Without the minimum width*, the interval ignores
+the uncertainty of the measured mixes.
 """,
 }
 
@@ -161,20 +166,20 @@ OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
 COLUMNS = ("case", "metric", "ours", "peer", "ratio", "goal", "met")
 
 BETTER = re.compile(r" \((?:share; )?\w+ is better\)")
-"""The part of a metric that its goal also says."""
+"""Part of the name of a metric that repeats its goal."""
 
 MAX_MISSED = 3
-"""Missed goals of a part in the overview."""
+"""Largest number of missed goals of a part that the overview lists."""
 
 MAX_ROWS = 10
-"""Rows of a part that its table lists one by one."""
+"""If a part has more rows, its table summarises each metric."""
 
 Cells = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Part:
-    """One benchmark: its rows as they stand in its table, and the record of its host."""
+    """One benchmark: the rows of its table, and the record of its host."""
 
     name: str
     rows: Sequence[Cells]
@@ -190,7 +195,7 @@ class Part:
 
 
 def page(results: Path) -> str:
-    """The page of those benchmarks that have a table."""
+    """Return the page with all benchmarks that have a table."""
     parts = [
         Part(name, read_cells(path), json.loads(path.with_suffix(".json").read_text()))
         for name in ABOUT
@@ -236,7 +241,8 @@ def _section(part: Part) -> str:
 
 
 def _selected(rows: Sequence[Cells]) -> list[Cells]:
-    """All rows, missed goals first; of many rows, missed goals and a summary of each metric."""
+    """Return the rows of a table, missed goals first. Of many rows, return missed goals and a
+    summary of each metric."""
     groups: dict[tuple[str, str], list[Cells]] = {}
     for row in rows:
         groups.setdefault((row["metric"], row["goal"]), []).append(row)
@@ -247,7 +253,8 @@ def _selected(rows: Sequence[Cells]) -> list[Cells]:
 
 
 def _summary(rows: Sequence[Cells]) -> Cells:
-    """The range of rows with the same metric and goal."""
+    """Return one row with the lowest, median and highest value of rows with the same metric and
+    goal."""
     first = _shown(rows[0])
     column = _bounded(first)
     values = sorted((row[column] for row in rows if row[column]), key=float)
@@ -262,7 +269,7 @@ def _summary(rows: Sequence[Cells]) -> Cells:
 
 
 def _shown(row: Cells) -> Cells:
-    """The cells of a row on the page; its goal names what it bounds."""
+    """Return the cells of a row on the page. The text of the goal names the bounded column."""
     goal = row["goal"]
     if goal and not goal.startswith("ours"):
         goal = f"ratio {goal}"
@@ -278,12 +285,14 @@ def _shown(row: Cells) -> Cells:
 
 
 def _bounded(row: Cells) -> str:
-    """The column that a goal bounds; without a goal, the ratio, if there is one."""
+    """Return the column that the goal bounds. Without a goal, return the ratio if the row has
+    one."""
     return row["goal"].partition(" ")[0] or ("ratio" if row["ratio"] else "ours")
 
 
 def _table(columns: Sequence[str], rows: Sequence[Cells]) -> Iterator[str]:
-    """The lines of a table; a first cell that equals the one above is empty."""
+    """Yield the lines of a table. A first cell is empty if it equals the first cell of the row
+    above."""
     yield _line(columns)
     yield _line(["---"] * len(columns))
     first = ""
