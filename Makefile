@@ -27,7 +27,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The Python stub of Triton takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
-# One thread per process. Compiled modules are cached, even if the environment of a container forbids it.
+# Run five processes with one thread each. Python caches compiled modules, even if the environment
+# of a container forbids caching.
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
   $(BIN)/python -m pytest -m "not alone" -n 5 --dist worksteal
 # All packages, and the Triton server. The server is installed without the dependencies of its package.
@@ -84,9 +85,9 @@ test: lint
 	@$(IN_PARALLEL) tests/unit tests/dag
 
 test-servers: environment
-	@echo "== pytest: servers that are not measured, five at a time =="
+	@echo "== pytest: tests with servers but without timing, five at a time =="
 	@$(IN_PARALLEL) tests/e2e
-	@echo "== pytest: what measures, one test at a time =="
+	@echo "== pytest: tests that measure times, one at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 
 test-live: environment
@@ -94,7 +95,7 @@ test-live: environment
 	@$(ON_PATH) $(BIN)/python -m pytest tests/live --ignore=tests/live/test_killed_smoke.py
 
 test-kills: environment
-	@echo "== pytest: studies that are killed again and again, with stand-ins and on real servers =="
+	@echo "== pytest: studies that are killed at random moments, with stand-ins and on real servers =="
 	@$(ON_PATH) KILLS=$${KILLS:-50} $(BIN)/python -m pytest -s tests/dag/test_killed_at_random.py \
 	  tests/live/test_killed_smoke.py
 
@@ -128,11 +129,12 @@ docs:
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
 
 bench: environment
-	@echo "== benchmarks: some three hours for all, on an idle machine =="
+	@echo "== benchmarks: all benchmarks take about three hours on an idle machine =="
 	@PYTHONPATH=scripts $(BIN)/python -m benchmarks $(BENCH)
 
-# .venv/requirements.txt is a copy of the installed requirements: if it is up to date, nothing is
-# installed. An environment whose programs do not start (moved, incomplete, another Python) is replaced.
+# .venv/requirements.txt is a copy of the installed requirements. If this copy is up to date, make
+# installs nothing. If the programs of .venv do not start (moved, incomplete, another Python), make
+# replaces .venv.
 environment:
 	@works() { $(BIN)/snakefmt --version >/dev/null 2>&1; }; set -o pipefail; \
 	if ! cat $(WANTED) | cmp -s - $(VENV)/requirements.txt || ! works; then \
@@ -172,8 +174,8 @@ endef
 define require_python
 { $(PYTHON_FITS) || { \
   echo "Perseus needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
-       "Install one and name it: make PYTHON=python3.13 $(MAKECMDGOALS)" >&2; \
-  echo "Or install uv, by which make gets one: https://docs.astral.sh/uv/" >&2; exit 1; }; }
+       "Install a suitable Python and name it: make PYTHON=python3.13 $(MAKECMDGOALS)" >&2; \
+  echo "Or install uv, with which make installs a Python: https://docs.astral.sh/uv/" >&2; exit 1; }; }
 endef
 
 # Make an environment in a folder, with only the packages of one file.
@@ -199,14 +201,15 @@ if ! cat $(2) | cmp -s - $(1)/requirements.txt; then \
 fi
 endef
 
-# A test compares this file with the code, like config/README.md.
+# A test compares docs/reference/data.md with the code.
 .PHONY: docs/reference/data.md
 docs/reference/data.md: | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.results.dictionary > $@.new
 	mv $@.new $@
 
-# The pins fit CPU and CUDA builds of torch: they have no +cpu and no CUDA packages, since the CUDA build
-# of torch pins these packages itself. Run this target with Python 3.11.
+# The pinned versions fit CPU and CUDA builds of torch: requirements.txt has no suffix +cpu and no
+# CUDA packages, since the CUDA build of torch pins these packages itself. Run this target with
+# Python 3.11.
 .PHONY: requirements.txt
 requirements.txt:
 	@$(call require_python)

@@ -42,7 +42,8 @@ include: "rules/compare.smk"
 
 
 rule plan:
-    """Plan the fleet for the demand of the study: make its tables and its figure."""
+    """Plan the fleet (servers to buy) for the demand of the study: make the tables and the figure
+    of the fleet."""
     input:
         lambda w: plan_files(),
     message:
@@ -61,8 +62,9 @@ require_cacheable(workflow.workflow_settings.cache or ())
 onstart:
     if workflow.local_exec:  # on a cluster, each job checks its own machine
         require_machine(workflow.dag.needrun_jobs())
-        # With a limit on jobs per second, Snakemake 9.27.1 plans once more per second for each finished
-        # job: after a hundred jobs, this takes half a core from the measured server.
+        # With a limit on jobs per second, Snakemake 9.27.1 plans once more per second for each
+        # finished job. After a hundred jobs, this planning takes half a core from the measured
+        # server.
         workflow.scheduler.job_rate_limiter = None
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())

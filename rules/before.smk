@@ -33,7 +33,7 @@ from perseus.serving.failures import ServerError
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.raw_files import RAW
 
-# A dry run prints the details itself, and another workflow may use this workflow as a module.
+# Shorten the output of Snakemake, except in a dry run and in a workflow that uses this workflow.
 IS_OWN_RUN = Path(workflow.main_snakefile).parent == HERE and workflow.is_main_process
 if IS_OWN_RUN and not (workflow.output_settings.dryrun or workflow.output_settings.verbose):
     run_output.shorten(logger)
@@ -59,8 +59,8 @@ workflow_lock.hold(Path.cwd())
 
 
 def make_again(paths):
-    """Mark these files, or the output folders that contain them, as unfinished. Snakemake then
-    makes them again."""
+    """Mark these files, or the output folders with these files, as unfinished, so that Snakemake
+    makes the outputs again."""
     if paths:
         outputs = dict.fromkeys(files.output_with(STUDY, path) for path in paths)
         made = SimpleNamespace(output=[IOFile(path) for path in outputs])
@@ -70,7 +70,8 @@ def make_again(paths):
 def make_truncated_files_again(places):
     """Mark the truncated files among these files and in these folders, as `make_again` does."""
     cut = truncated_files.find(places) if workflow.is_main_process else []
-    # Earlier versions wrote records of files inside an output folder; the function ignores them.
+    # Earlier versions wrote records of files inside an output folder; this function ignores such
+    # records.
     of_cut_records = [
         path
         for path in (truncated_files.with_truncated_record(Path.cwd(), places) if IS_ALONE else [])
@@ -87,12 +88,12 @@ def make_truncated_files_again(places):
 
 
 def make_again_what_is_lost():
-    """Mark the outputs that lost a file, as `make_again` does.
+    """Mark incomplete outputs, so that Snakemake makes them again.
 
-    The outputs are folders of raw results without one of their files, folders without the time
-    stamp of a finished job, and lists of measured cells with a missing cell: only a new list makes
-    Snakemake measure this cell again. A running or interrupted job marks its folder; the function
-    leaves out marked folders.
+    An incomplete output is a folder of raw results that lacks a file, a folder that lacks the time
+    stamp of a finished job, or a list of measured cells that lacks a cell. (Only a new list makes
+    Snakemake measure this cell again.) A running or interrupted job marks its own folder, so this
+    function leaves out marked folders.
     """
     marked = folder_outputs.unfinished(Path.cwd())
     raw, repositories = (
@@ -122,7 +123,8 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
         moved = measured_with_another(server, files.records(STUDY, of_server))
         for path in moved:
             print(
-                f"{server.image} is no longer the image of {path}: Snakemake measures it again.",
+                f"{server.image} now names another image than for {path}: Snakemake measures this"
+                " cell again.",
                 file=sys.stderr,
             )
         make_again(moved)
@@ -145,7 +147,7 @@ def require_cacheable(names):
 
 
 async def are_whole(cache, job, exist=OutputFileCache.exists):
-    """Return whether all outputs of a job are in the cache, and none is truncated."""
+    """Return whether all outputs of a job are in the cache, and no cached output is truncated."""
     if not await exist(cache, job):
         return False
     pairs = await cache.get_outputfiles_and_cachefiles(job)
@@ -162,7 +164,7 @@ async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
     await fetch(cache, job)
 
 
-# The new output overwrites a truncated file in the cache, so the functions need not delete it.
+# A new output overwrites a truncated file in the cache, so the functions delete no file.
 OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 

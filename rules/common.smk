@@ -42,7 +42,7 @@ snakemake_cache.cache_functions(sys.modules)
 # study.
 gc.set_threshold(100_000)
 
-# The keys of a comparison are no part of the study, so no job of the study depends on them.
+# The keys of the target `compare` are no part of the study, so no job of the study depends on them.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
 DEFAULTS = HERE / "config" / "config.yaml"
@@ -93,13 +93,13 @@ for slot in slots.slots(STUDY):
 
 
 def of_cells(value):
-    """Return a value of each cell for a rule: a function of the wildcards, or a constant if all
-    cells have the same value, since a function call for each job takes time."""
+    """Return a parameter for the jobs of cells: a function of the wildcards, or a constant if all
+    cells have the same value. A constant saves the time of a function call for each job."""
     values = set(map(value, CELLS))
     return values.pop() if len(values) == 1 else lambda w: value(STUDY.cells[w.cell])
 
 
-# A measurement takes the resource of the host of its server.
+# A measurement uses the Snakemake resource of the host on which its server runs.
 SLOTS = {
     slot: of_cells(lambda cell, slot=slot: int(slots.slot(cell) == slot))
     for slot in slots.slots(STUDY)
@@ -107,12 +107,13 @@ SLOTS = {
 
 
 def urgency(model):
-    """Return the priority of the jobs of a model: the first networks of a survey come first."""
+    """Return the Snakemake priority of the jobs of a model."""
     return STUDY.urgency(model)
 
 
 def of_models(value):
-    """Return a value of each model for a rule, as `of_cells` does for cells."""
+    """Return a parameter for the jobs of models: a function of the wildcards, or a constant if all
+    models have the same value."""
     values = set(map(value, STUDY.models))
     return values.pop() if len(values) == 1 else lambda w: value(w.model)
 
@@ -163,7 +164,8 @@ def measured_of_figure(figure):
 
 
 def any_of(names):
-    """Return a pattern for these names; without names, it matches nothing."""
+    """Return a regular expression for these names. Without names, the expression matches
+    nothing."""
     each = sorted(set(map(re.escape, names)))
     return rf"(?:{'|'.join(each)})" if each else "(?!)"
 

@@ -20,7 +20,7 @@ if ASKED:
         raise WorkflowError(str(error)) from None
 
 COMPARISON = COMPARED.out if COMPARED else "results/compare/base-new"
-# Without the keys of a comparison, Snakemake says that an input file with this name is missing.
+# Without `--config base=… new=…`, Snakemake reports this text as the name of a missing input file.
 MISSING = "name what to compare: --config base=results/default new=default.tar.gz"
 
 
@@ -54,7 +54,7 @@ if COMPARED:
 
 
 rule compare_gate:
-    """Compare two results, and fail if a value got worse. The outputs remain."""
+    """Compare two results, and fail if a value got worse. The files of the comparison remain."""
     input:
         table=rules.compare.output.table,
         summary=rules.compare.output.summary,

@@ -160,8 +160,11 @@ def test_make_installs_with_uv_where_there_is_one(tmp_path, python, asked):
 def test_make_says_what_to_type_where_no_python_fits(tmp_path):
     done, called = made_environment(tmp_path, "python3.14")
     assert done.returncode != 0 and not called
-    assert "and python3.14 is Python 3.14.0. Install one and name it: make PYTHON=" in done.stderr
-    assert "Or install uv, by which make gets one" in done.stderr
+    assert (
+        "and python3.14 is Python 3.14.0. Install a suitable Python and name it: make PYTHON="
+        in done.stderr
+    )
+    assert "Or install uv, with which make installs a Python" in done.stderr
 
 
 def test_before_a_commit_runs_what_make_lint_runs():
