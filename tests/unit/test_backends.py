@@ -63,7 +63,7 @@ def test_onnxruntime_that_fell_back_to_the_cpu_does_not_serve(backend):
 
     module = backend("onnxruntime")
     module._require_first(Session(), ["CPUExecutionProvider"])
-    with pytest.raises(TritonModelException, match="would have computed with CPUExecutionProvider"):
+    with pytest.raises(TritonModelException, match="would compute with CPUExecutionProvider"):
         module._require_first(Session(), [("CUDAExecutionProvider", {}), "CPUExecutionProvider"])
 
 
