@@ -182,7 +182,10 @@ def test_a_tag_that_is_given_to_another_image(edited, monkeypatch):
     assert edited.stale() == set()
     record.write_text(json.dumps({"image_id": "sha256:before"}))
     code, output, errors = edited.plan()
-    assert code == 0 and f"{record.relative_to(edited.root)}: Snakemake measures this cell again" in errors
+    assert (
+        code == 0
+        and f"{record.relative_to(edited.root)}: Snakemake measures this cell again" in errors
+    )
     assert re.search(r"^measure +1$", output, re.MULTILINE)
 
 
