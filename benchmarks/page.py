@@ -62,7 +62,8 @@ for the preset `quick`, and for the mode of perf_analyzer with the smallest erro
 
 **Question:** Do searches on a real server give the same comparison as simulated searches?
 **Method:** The server has a known service time, which is measured just before and just after a
-search. A whole ramp takes too long, so the number of its passes comes from a simulation.
+search. A whole ramp (the search of the 2020 study) takes too long, so the number of its passes
+comes from a simulation.
 """,
     "limit": """## Certified throughput and the bare runtime
 
@@ -99,14 +100,15 @@ processor sharing, the measured service times and the same slowdown.
 
 **Question:** How much does each rule of the estimate contribute? **Method:** The benchmark compares
 the estimate without one rule (ours) and the estimate with all rules (peer), in the same simulated
-searches with the preset `quick`. Each share comes from 70 to 100 searches; its standard error is
-2.5 % near 95 %. If the ratio of widths or errors is above 1, the rule improves the estimate.
+searches with the preset `quick`. Each share comes from 70 to 100 searches; for a share of 95 %, the
+standard error is 2.5 %. If the ratio of widths or errors is above 1, the rule improves the
+estimate.
 """,
     "repeats": """## Coverage of the intervals from few repeats
 
 **Question:** Do intervals from two to five repeats contain the true value? **Method:** Each case
 has 2,000 simulated studies. Each repeat measures its own limit with an error of 2 %, and the limits
-of repeats differ by the amount in the case. On real hosts, limits vary by 5 to 20 %
+of repeats differ by the percentage in the column *case*. On real hosts, limits vary by 5 to 20 %
 ([repeats](../explanation/repeats.md)).
 """,
     "repeatability": """## Repeatability
@@ -114,7 +116,8 @@ of repeats differ by the amount in the case. On real hosts, limits vary by 5 to 
 **Question:** Does a study give the same result again? **Method:** The default study with one mix
 runs several times with the same seeds on restarted servers: on the unchanged host, and beside a
 process that uses the core of the server in bursts. *Deviation* is the standard deviation of the
-logarithm. An interval states a deviation of its width in logarithms, divided by 3.92.
+logarithm. The deviation that an interval states is the width of the interval of the logarithm,
+divided by 3.92.
 """,
     "noise": """## The noise of this host
 
@@ -133,8 +136,8 @@ alternate with dry runs of a trivial workflow with as many jobs. Values are medi
 **Question:** How much time and memory do the tables, figures and report of a large study need?
 **Method:** The study `scale` with one repeat has synthetic raw results in the format of real cells.
 One process makes each output, and the page cache has none of its inputs; *memory* is the peak
-memory of the process. The last case subtracts the time for the same cells with one hundredth of the
-requests.
+memory of the process. The last case has the difference between the time for all requests and the
+time for the same cells with one hundredth of the requests.
 """,
     "planner": """## The cheapest fleet
 
@@ -149,7 +152,7 @@ after a minute. Of the 121 demands for one type of server, CBC solves every tent
 has 200 simulated pairs of studies with equal servers, and 100 pairs in which the servers of one
 study are 10 % faster. A pair has a reported difference if the comparison calls any of its values
 better or worse. Searches state an error of 2 % and have an error of 1 %, and repeats differ by the
-amount in the case.
+percentage in the column *case*.
 """,
     "prediction": """## Predicted sharing
 
