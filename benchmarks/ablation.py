@@ -96,7 +96,8 @@ def chosen_once(windows: Sequence[Window], scale: float, above: float) -> list[W
 
 
 ONE_SLOPE = 0.01
-"""Prior standard deviation of the slope: so small that the slope is that of the virtual queue."""
+"""Prior standard deviation of the slope of the exceedance curve: so small that the slope stays as
+in the virtual queue."""
 
 ALL = "all rules"
 RULES: Mapping[str, Patches] = {
@@ -163,7 +164,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def by_rule(server: Server, limit: float, seed: int) -> dict[str, Found]:
-    """Return the findings of one search with all rules, and without each rule, by rule."""
+    """Return, by rule, the findings of one search without the rule, and the findings with all
+    rules."""
     kept: list[tuple[_Search, Peak]] = []
     peak_of = _Search.peak
 

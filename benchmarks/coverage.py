@@ -49,10 +49,10 @@ HELD_OUT_HOSTS = {
     "on a host a third as fast for 0.5 to 5 s about every 20 s": Host(0.04, 60, 20, (0.5, 5), 3),
     "on a host half as fast for 0.1 to 0.4 s about every 3 s": Host(0.04, 60, 3, (0.1, 0.4)),
 }
-"""Hosts with bursts that had no influence on the rules of the method. The bursts change the speed
-so much that a host has no single limit: the limit at the usual speed is four times the long-run
-limit, or every window has a burst. The goal is therefore an interval that contains a rate between
-these two limits."""
+"""Hosts with bursts of other load, which were not used to choose the rules of the method. These
+bursts change the speed so much that a host has no single limit: the limit at the usual speed is
+four times the long-run limit, or every window has a burst. The goal is therefore an interval that
+contains a rate between these two limits."""
 
 SLOW_SLA = Sla(latency_ms=4000)
 NOMINAL = Goal(">=", 0.95, "ours")
@@ -81,8 +81,8 @@ LATE = {
     )
     for lag_ms in (0.05, 0.1, 0.15)
 }
-"""A p99 send lag above 1 ms makes a window invalid. With the three lags, hardly any, the busier, or
-all of the windows near the limit are invalid."""
+"""A p99 send lag above 1 ms makes a window invalid. Near the limit, the shortest lag makes hardly
+any window invalid, the middle lag the busier windows, and the longest lag all windows."""
 
 DRAWN = ("random servers, {:g} to {:g} ms, p90, p95 or p99 <= {:g} to {:g} service times").format(
     *(1000 * work_s for work_s in WORK_S), *SLA_WORKS
@@ -142,7 +142,7 @@ def rows_of(name: str, found: list[Found], nominal: Goal | None) -> Iterator[Row
 
 
 def long_run_rows(name: str, found: list[Found], limit_rps: float) -> Iterator[Row]:
-    """Yield the rows about the long-run limit of a host whose speed changes. Such a host has two
+    """Yield the rows about the long-run limit of a host whose speed changes. This host has two
     limits: the limit at the median speed during the search (the truth in other rows), and the
     long-run limit, which includes all slow periods."""
     truth, low, high, certified = (

@@ -35,7 +35,7 @@ from perseus.traffic.route import Route, inline
 
 BENCHMARK = "interference"
 SLOWER = (0.0, 0.05, 0.15)
-"""Shares by which a round takes longer while both models work."""
+"""Shares by which a round of computation takes longer while both models compute."""
 
 STUDIES = 2
 WORKS_MS, SLAS = (4.0, 12.0), (Sla(latency_ms=40), Sla(latency_ms=80))

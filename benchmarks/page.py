@@ -26,10 +26,10 @@ HEAD = """# Evidence: benchmarks
 use for example `make bench BENCH=client`.
 
 **How to read the tables.** *Ours* is Perseus, *ratio* is ours / peer, and *truth* is the known
-value of a simulation. If a goal has a condition after the word "with", this condition must also
-hold. The table of a part lists missed goals first. If a part has more than {most} goals, its table
-has the missed goals, and the lowest, median and highest value of each metric. Rows without a goal
-are in the CSV files only.
+value of a simulation. A time such as *5 ms* in the name of a server is the mean service time. If a
+goal has a condition after the word "with", this condition must also hold. The table of a part lists
+missed goals first. If a part has more than {most} goals, its table has the missed goals, and the
+lowest, median and highest value of each metric. Rows without a goal are in the CSV files only.
 """
 
 ABOUT = {

@@ -52,8 +52,8 @@ FIRST = (4, 6, 8)
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
-    """Yield the errors of all prediction models. The goals are for the selected prediction model,
-    for pairs that are left out."""
+    """Yield the errors of all prediction models. The goal bounds the error of the selected
+    prediction model for pairs that are left out."""
     known = {
         server: [each for path in files for each in read(path)] for server, files in stored_files()
     }
@@ -172,8 +172,9 @@ def _in_turn(mixes: Mapping[frozenset[str], Known], tenants: Sequence[str]) -> l
 def _are_inside(
     mixes: Sequence[Known], first: int, of_copies: Sequence[Known], claimed: bool
 ) -> Iterator[bool]:
-    """Yield, for each mix after the first mixes, whether its ratio lies in the prediction interval.
-    With `claimed`, the interval includes the uncertainty of the measured mixes."""
+    """Yield, for each mix after the first mixes, whether its ratio lies in the interval predicted
+    from the first mixes. With `claimed`, the interval includes the uncertainty of the measured
+    mixes."""
     known = [*mixes[:first], *of_copies]
     off, noise = errors_by_step(known), noise_of(known) if claimed else 0.0
     for each in mixes[first:]:

@@ -8,7 +8,7 @@ from typing import Any
 from perseus.study.tasks.measure import MeasureTask
 
 SETTLE_S, GRACE_S = 1.0, 0.24
-"""Settling time and excluded last part of every window."""
+"""Settling time and excluded last part of every window, in seconds."""
 
 
 def record_of(task: MeasureTask) -> dict[str, Any]:

@@ -44,7 +44,7 @@ SERVER = Sleep(service_ms=5)
 SLA = Sla(latency_ms=50)
 MODE = f"{NAME} --async"
 SEARCHES = 3
-"""Searches of Perseus. Each other search takes too long to repeat."""
+"""Number of searches of Perseus. Searches of the other tools take too long to repeat."""
 PASSES = (1.0, 1.1)
 """Rates of the passes of the ramp, as shares of the true limit."""
 
@@ -83,7 +83,7 @@ def _limit_until_now_rps(known: Known, before_ms: float, say: Say) -> float:
     time."""
     now_ms = known.service_now_ms()
     limit_rps = _limit_rps(known, before_ms, now_ms)
-    say(f"{before_ms:.3f} ms per request before, {now_ms:.3f} after: limit {limit_rps:.1f}/s")
+    say(f"service times {before_ms:.3f} and {now_ms:.3f} ms, mean limit {limit_rps:.1f}/s")
     return limit_rps
 
 

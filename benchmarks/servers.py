@@ -60,8 +60,8 @@ class Server:
     queueing discipline.
 
     A search starts at the total rate `start_rps`. `alone_works` is the latency without load, in
-    units of the service time. With `instances`, the tenants share a core. The speed of a `host`
-    changes. The client sends later by `lag_per_request_s` for each request in flight.
+    units of the service time. With `instances`, the tenants share a core. With a `host`, the speed
+    of the server changes. The client sends later by `lag_per_request_s` for each request in flight.
     """
 
     services: tuple[Service, ...]
@@ -262,7 +262,7 @@ def limit_rps(server: Server) -> float:
     """Return the highest total rate at which every tenant keeps its SLA in a long run, within
     0.1 %.
 
-    The host has a constant speed.
+    This limit is for a host with a constant speed.
     """
 
     def keeps_slas(rate_rps: float) -> bool:
