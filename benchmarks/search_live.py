@@ -83,7 +83,7 @@ def _limit_until_now_rps(known: Known, before_ms: float, say: Say) -> float:
     time."""
     now_ms = known.service_now_ms()
     limit_rps = _limit_rps(known, before_ms, now_ms)
-    say(f"service times {before_ms:.3f} and {now_ms:.3f} ms, mean limit {limit_rps:.1f}/s")
+    say(f"service times {before_ms:.3f} and {now_ms:.3f} ms: limit for the mean {limit_rps:.1f}/s")
     return limit_rps
 
 
