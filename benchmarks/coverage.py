@@ -111,13 +111,11 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def find_drawn(seed: int) -> Found:
-    """Return the findings of a search against a random server."""
     server = drawn(seed)
     return search(server, limit_rps(server), seed)[1]
 
 
 def find(name: str, limit: float, seed: int) -> Found:
-    """Return the findings of one search of a case."""
     return search(CASES[name], limit, seed)[1]
 
 

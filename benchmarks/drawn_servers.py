@@ -25,7 +25,6 @@ WORKS = (deterministic, jittered, exponential, hyperexponential, lambda mean_s: 
 
 
 def drawn(seed: int) -> Server:
-    """Return the random server of a seed."""
     rng = np.random.default_rng([SEED, seed, 2])
     mean_s, of_work = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in (WORK_S, SLA_WORKS))
     work = WORKS[rng.integers(len(WORKS))](mean_s)

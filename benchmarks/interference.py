@@ -51,7 +51,6 @@ class Studied:
 
     @property
     def covers(self) -> bool:
-        """Whether the 95 % interval contains the true sharing ratio."""
         interval = self.ratio.interval()
         return interval.low <= self.truth <= interval.high
 

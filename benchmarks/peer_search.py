@@ -40,8 +40,6 @@ class Found:
 
 @dataclass(frozen=True)
 class Level:
-    """Result of the search at one rate."""
-
     passed: bool
     requests: int
     seconds: float

@@ -80,7 +80,6 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def stored_files() -> Iterator[tuple[str, list[Path]]]:
-    """Yield each server with its files of measured ratios."""
     for server, files in groupby(sorted(FOLDER.glob("*.json")), server_of):
         yield server, list(files)
 

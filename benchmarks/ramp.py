@@ -34,8 +34,6 @@ OVERSHOOT_S = 1e-4
 
 @dataclass(frozen=True)
 class Pass:
-    """Throughput and latencies that the client measured at one rate."""
-
     throughput_rps: float
     latency_ms: Floats
 

@@ -68,5 +68,4 @@ def intervals(
 
 
 def covered(ends: Floats, truth: float = 1.0) -> float:
-    """Return the share of intervals that contain the true value."""
     return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))

@@ -95,6 +95,5 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_cells(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file of `write_rows`, by column."""
     with path.open(newline="") as file:
         return list(csv.DictReader(file))

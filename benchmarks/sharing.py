@@ -67,7 +67,6 @@ class Pair:
     discipline: Discipline = departures_s
 
     def server(self, *tenants: int) -> Server:
-        """Return the simulated server of these tenants."""
         return Server(
             tuple(self.services[i] for i in tenants),
             tuple(self.slas[i] for i in tenants),

@@ -282,7 +282,6 @@ class SimulatedServer:
         self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in load.arrival_s)
 
     def _work_s(self, owner: NDArray[np.int64]) -> Floats:
-        """Draw the service time of each request."""
         work = np.empty(len(owner))
         for i, draw in enumerate(self.service):
             work[owner == i] = draw(self.rng, int(np.sum(owner == i)))
