@@ -34,8 +34,8 @@ def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocke
         "2 of 3 cells have no result:",
         "  cpu1.resnet18.peak.r1: unsteady: it changed its speed",
         "  cpu1.shared.mix-3-1.r1: blocked: not found: cpu1.resnet18.peak.r1 (unsteady)",
-        "To measure these again, and all cells that depend on them, run: make again, or your"
-        " command with",
+        "To measure these cells and ceilings again, and all cells that depend on them, run: make"
+        " again, or your command with",
         "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1",
     ]
 
@@ -74,8 +74,8 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
         "1 of 3 cells have no result:",
         "  cpu1.resnet18.peak.r1: failed: its file cannot be read",
         "The measurement of the client ceiling beside cpu1 was disturbed: so much else",
-        "To measure these again, and all cells that depend on them, run: make again, or your"
-        " command with",
+        "To measure these cells and ceilings again, and all cells that depend on them, run: make"
+        " again, or your command with",
         "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1 results/edits/ceilings/cpu1.json",
     ]
     edited.script("scripts/again.py", "--cores", "2")

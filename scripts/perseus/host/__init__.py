@@ -1,5 +1,4 @@
 """Access the machine that runs a job: cores, processes, GPUs, files and cleanup.
 
-The package is independent of a study. The package chooses cores for pinning, reads /proc and NVML,
-and writes files atomically.
+The package chooses cores for pinning, reads /proc and NVML, and writes files atomically.
 """

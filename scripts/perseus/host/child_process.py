@@ -1,4 +1,5 @@
-"""Start programs that are pinned to cores and end together with their owner."""
+"""Start programs that are pinned to cores and that end together with the process that started
+them."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 CORES_REFUSED = 96
-"""Exit code of the child if its cores are unavailable."""
+"""Exit code of the child process if the kernel does not pin it to its cores."""
 
 # This script runs in the child instead of a preexec_fn, which is unsafe in a process with threads,
 # for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG. If the parent ended before the call
@@ -35,11 +36,11 @@ os.execv(command[0], command)
 def start(
     command: Sequence[str], cores: Sequence[int], log_path: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start a pinned program in its own session. The program gets SIGTERM when the calling thread
-    ends.
+    """Start a program in its own session, pinned to `cores`. The program gets SIGTERM when the
+    calling thread ends.
 
-    `command` begins with a path. The output of the program replaces the file `log_path`, whose
-    folder is created.
+    The first element of `command` is a path. The output of the program replaces the file
+    `log_path`.
     """
     log_path.parent.mkdir(parents=True, exist_ok=True)
     shim = [sys.executable, "-I", "-S", "-c", _EXEC, str(os.getpid()), ",".join(map(str, cores))]

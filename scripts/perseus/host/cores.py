@@ -1,8 +1,8 @@
 """Choose the CPUs of a server and of its client on this host.
 
 If the machine reports its physical cores and has enough of them, server and client share no
-physical core. The CPUs of the server lie in one NUMA node if a node has enough CPUs. The same holds
-for the CPUs of the client.
+physical core. If possible, the CPUs of the server lie in one NUMA node, and the CPUs of the client
+in one NUMA node, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perseus.host.topology import Topology, read_topology
 
 
 class TooFewCoresError(RuntimeError):
-    """The host has no core left for the client."""
+    """Error: the host has too few cores for the server, the client or the null model."""
 
 
 def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
@@ -49,10 +49,11 @@ def max_server_cores() -> int:
 
 
 def usable_cpus(topology: Topology) -> list[int]:
-    """Return the CPUs that this process may use, ascending, but no more than its CPU quota can keep
-    busy.
+    """Return the CPUs that this process may use, in ascending order, but no more CPUs than its CPU
+    quota can keep busy.
 
-    If a quota limits their number, the function prefers CPUs of different physical cores.
+    If the CPU quota limits the number of CPUs, the function prefers CPUs of different physical
+    cores.
     """
     cpus, quota = os.sched_getaffinity(0), read_quota()
     if quota is None or quota.whole_cores >= len(cpus):
@@ -63,8 +64,8 @@ def usable_cpus(topology: Topology) -> list[int]:
 
 
 def _quota() -> str:
-    """Return a description of the CPU quota, if the quota limits the number of CPUs; else an empty
-    text."""
+    """Return a text with the CPU quota of this process if the quota limits the number of CPUs; else
+    an empty text."""
     quota = read_quota()
     is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
     return f" (its CPU quota is {quota.cores:g} cores)" if quota and is_limit else ""
@@ -73,10 +74,10 @@ def _quota() -> str:
 def split_client_cores(
     client_cores: int, topology: Topology | None = None
 ) -> tuple[list[int], list[int]]:
-    """Return the CPUs of the null model and the CPUs of the client of a remote server.
+    """Return the CPUs of the null model and the CPUs of the client, for a remote server.
 
-    The rules are those of `split_cores`, but the client gets the first CPUs. Raises
-    TooFewCoresError if no CPU is left for the null model.
+    The function follows the rules of `split_cores`, except that the client gets the first CPUs.
+    Raises TooFewCoresError if no CPU is left for the null model.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
@@ -90,8 +91,8 @@ def split_client_cores(
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
-    """Return `count` CPUs, beginning with the first of `usable`, and the remaining CPUs of the NUMA
-    node in which most CPUs remain."""
+    """Return `count` CPUs, beginning with the first of `usable`, and the other CPUs of the NUMA
+    node that has the most other CPUs."""
     descending = usable[0] > usable[-1]
     cores = topology.cores(usable)[:: -1 if descending else 1]
     nodes = _by_node(cores, topology)
@@ -116,8 +117,8 @@ def _by_node(cores: Sequence[tuple[int, ...]], topology: Topology) -> list[list[
 
 
 def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the first cores that have `count` CPUs in total; empty if all cores together have
-    fewer CPUs."""
+    """Return the first cores of the list that together have at least `count` CPUs; empty if all
+    cores together have fewer CPUs."""
     for number in range(1, len(cores) + 1):
         if sum(map(len, cores[:number])) >= count:
             return list(cores[:number])
@@ -125,8 +126,8 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the cores that are needed for `count` CPUs. The function removes unneeded cores from
-    the end of the list."""
+    """Return the cores without those that are unnecessary for `count` CPUs. The function removes
+    unnecessary cores from the end of the list."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:
@@ -151,8 +152,8 @@ def claimed_cores(
     """Wait for `count` CPUs whose physical cores no other measurement uses; reserve and yield these
     CPUs.
 
-    If there are enough physical cores, each CPU has its own physical core. Raises LockError. Raises
-    TooFewCoresError if this process may use fewer CPUs.
+    If enough physical cores are free, each CPU is on another physical core. Raises LockError.
+    Raises TooFewCoresError if this process may use fewer than `count` CPUs.
     """
     topology = read_topology()
     usable = usable_cpus(topology)

@@ -1,4 +1,4 @@
-"""Detect special instructions of this host's processors."""
+"""Detect whether the processors of this host have special instructions, such as bfloat16."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 CPUINFO: Final = Path("/proc/cpuinfo")
 BF16: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
-"""Names of the processor flag for bfloat16 on x86 and on ARM."""
+"""Names of the processor flags for bfloat16 arithmetic on x86 and on ARM."""
 
 
 @functools.cache

@@ -1,4 +1,5 @@
-"""Read the CPU quota of this process, and how often the quota stopped the process.
+"""Read the CPU quota of this process, and the number of quota periods in which the kernel stopped
+the process.
 
 A container or a pod may have a CPU quota: the option `--cpus` of Docker and the CPU limit of a
 Kubernetes container set a quota (docs.kernel.org/admin-guide/cgroup-v2.html and
@@ -16,8 +17,8 @@ GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 @dataclass(frozen=True)
 class Throttling:
-    """Number of quota periods of a control group, and number of these periods in which the kernel
-    stopped the group until the next period."""
+    """`periods` is the number of quota periods of a control group. `throttled` is the number of
+    quota periods in which the kernel stopped the group until the next period."""
 
     periods: int
     throttled: int
@@ -31,7 +32,8 @@ class Throttling:
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """A CPU quota in cores (CPU time per time), and the folder of its control group."""
+    """A CPU quota in cores (seconds of CPU time per second), and the folder of its control
+    group."""
 
     cores: float
     group: Path
@@ -48,8 +50,8 @@ class CpuQuota:
 
 
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
-    """Return the smallest quota of this process's control group and its parents; None without a
-    quota."""
+    """Return the smallest CPU quota among those of this process's control group and its parent
+    groups; None without a quota."""
     quotas = [
         CpuQuota(cores, folder)
         for folder in dict.fromkeys(_folders(groups, own_groups))
@@ -62,8 +64,8 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
     """Yield the folders from the control group of this process up to the root of its hierarchy, for
     cgroup version 2 and version 1.
 
-    In a container, the root folder may be the container's own group, because the path in
-    /proc/self/cgroup is valid only on the host.
+    In a container, the path in /proc/self/cgroup may be valid only on the host. Then the root
+    folder is the folder of the container's own group.
     """
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -77,8 +79,8 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float | None:
-    """Return the CPU quota of a group in cores: quota / period (cgroup version 2 or 1); None
-    without a limit."""
+    """Return the CPU quota of a control group in cores (quota / period, for cgroup version 2 or 1);
+    None without a quota."""
     quota, _, period = _read(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))

@@ -1,6 +1,7 @@
-"""Report a full disk if Snakemake itself cannot write locks, records and scripts.
+"""Report a full disk if the Snakemake process cannot write its locks, records and scripts.
 
-A job itself reports a full disk (`host.job`), but Snakemake ends with a traceback.
+Jobs report a full disk themselves (`host.job`). On a full disk, the Snakemake process itself only
+ends with a traceback.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def report_if_full(folder: Path) -> None:
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether the disk is full; False if this is unknown."""
+    """Return whether the disk of a folder is full; False if the function cannot find out."""
     try:
         with TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, NEEDED_BYTES)

@@ -1,9 +1,9 @@
-"""Lock cores and GPUs of this machine, so that only one measurement at a time uses them.
+"""Lock cores and GPUs of this machine, so that only one measurement at a time uses a core or GPU.
 
-A lock is a file that a measurement locks with flock(2). The kernel releases the lock in any case
-when the process ends. The lock files are in /tmp, even if TMPDIR names another folder: all users of
-a machine find the same files in /tmp, and the sticky bit protects the files. Containers with their
-own /tmp do not see the lock files.
+A lock is a file that a measurement locks with flock(2). When the process ends for any reason, the
+kernel releases the lock. The lock files are in /tmp, even if TMPDIR names another folder: all users
+of a machine find the same files in /tmp, and the sticky bit protects the files. Containers with
+their own /tmp do not see the lock files.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ MAX_BYTES = 200  # largest length of the owner's name in a lock file
 
 
 class LockError(RuntimeError):
-    """The file of a lock is unusable. The message says what to do."""
+    """Error: a lock file is unusable. The message says what to do."""
 
 
 @contextmanager
 def exclusive(
     names: Collection[str], owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Keep the locks with these names while the context is open; wait for locks of other processes.
+    """Hold the locks with these names while the context is open; wait for locks of other processes.
 
-    All processes take locks in the same order, so no deadlock is possible. `owner` names this
-    process for other processes that wait. If this process must wait, the function calls `say` with
-    the name of the current owner. Raises LockError.
+    All processes take locks in the same order, so no deadlock is possible. `owner` is the name of
+    this process in the messages of waiting processes. If this process must wait, the function calls
+    `say` with the name of the current owner. Raises LockError.
     """
     messages: list[str] = []
 
@@ -49,8 +49,8 @@ def exclusive(
 
 @contextmanager
 def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[bool]:
-    """Take a lock unless another process has it; yield whether this process got the lock. Raises
-    LockError."""
+    """Take a lock unless another process holds the lock. Yield whether this process got the lock.
+    Raises LockError."""
     with _opened(folder / f"{name}.lock") as descriptor:
         free = _locked_now(descriptor) and _still_is(folder / f"{name}.lock", descriptor)
         if free:
@@ -84,8 +84,8 @@ def _locked_now(descriptor: int) -> bool:
 def _opened(path: Path) -> Iterator[int]:
     """Open the file of a lock, and create the file if it is missing.
 
-    Another user may have created a file with this name. Therefore the function follows no links,
-    and writes only to a regular file without further hard links.
+    Another user may have created a link with this name. Therefore the function accepts only regular
+    files with a single hard link, and follows no symbolic links.
     """
     try:
         descriptor = _open(path)
@@ -123,8 +123,8 @@ def _unusable(path: Path, why: str | None) -> str:
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Return whether the path still names the opened file. If the path names another file, other
-    processes lock the other file."""
+    """Return whether the path of a lock still names the opened file. If the path names a new file,
+    other processes lock the new file instead."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -138,7 +138,7 @@ def _write_owner(descriptor: int, owner: str) -> None:
 
 
 def _read_owner(descriptor: int) -> str:
-    """Return the owner of a lock. Any user can write the name, so only printable characters
-    remain."""
+    """Return the name of the process that holds a lock. Any user can write into the lock file, so
+    the function drops unprintable characters."""
     text = os.pread(descriptor, MAX_BYTES, 0).decode(errors="replace")
     return "".join(filter(str.isprintable, text)) or "another process"

@@ -16,11 +16,12 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".svg": (b"<?xml", b"</svg>"),
     ".html": (b"<!doctype html", b"</html>"),
 }
-"""Start (in lower case) and end (before trailing white space) of a complete file, by suffix."""
+"""First bytes (in lower case) and last bytes (before trailing white space) of a complete file, by
+the suffix of its name."""
 
 JSON: Final = ".json"
 JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
-"""Start and end of the JSON files that `host.files.write_json` writes, with one entry per line."""
+"""First bytes and last bytes of the JSON files that `host.files.write_json` writes."""
 
 ONNX: Final = ".onnx"
 ZIPPED: Final = (".npz", ".pt2")
@@ -31,11 +32,13 @@ TAIL_BYTES: Final = 64
 
 
 def lacks_end(path: Path) -> bool | None:
-    """Return whether a file of a known format is truncated; None if this is unknown.
+    """Return whether a file is truncated, judged by its start and its end; None if the function
+    cannot find out.
 
-    A truncated file is empty, begins with zeros (a disk with lost data returns zeros), or begins
-    like a complete file but ends differently. The result is None for files of other formats, and
-    for an ONNX model that ends between two fields: it may be complete or truncated. Raises OSError.
+    A truncated file is empty, begins with zeros (which a disk with lost data returns), or begins
+    like a complete file but ends differently. The result is None for other formats, and for an ONNX
+    model that ends between two fields, since such a model may be complete or truncated. Raises
+    OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None
@@ -58,14 +61,14 @@ def lacks_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """Return the last bytes of a file, from position `behind` at the earliest."""
+    """Return the last bytes of a file, without the bytes before the position `behind`."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 
 
 def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
-    """Return whether a JSON file is truncated; None for a readable file that `write_json` did not
-    write."""
+    """Return whether a JSON file is truncated; None if its layout shows that `write_json` did not
+    write the file."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:
@@ -81,7 +84,7 @@ def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
 
 
 def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:
-    """Return whether an archive ends with the end record of its directory."""
+    """Return whether a ZIP archive ends with the end record of its directory."""
     file.seek(max(size_bytes - ZIP_END_BYTES, 0))
     return file.read().startswith(ZIP_END)
 
@@ -110,7 +113,7 @@ def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
 
 
 def _varint(file: BinaryIO) -> int:
-    """Return the next variable-length integer.
+    """Return the next variable-length integer of a protobuf message.
 
     Raises EOFError at the end of the file. Raises ValueError if the integer is too long.
     """

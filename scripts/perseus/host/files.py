@@ -1,4 +1,4 @@
-"""Write files atomically: a file appears either complete or not at all."""
+"""Write files atomically: no process ever sees a partly written file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ of writing."""
 HEAD_BYTES: Final = 16
 
 PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
-"""Pattern of a `partial_path`, with the name of the final file and the identity of the writing
-process."""
+"""Pattern of the temporary names from `partial_path`. The groups are the name of the final file and
+the identity of the writing process."""
 
 LATE_S: Final = 30.0
 """Longest time in seconds to wait for a file. The cluster profiles set Snakemake's `latency-wait`
@@ -30,11 +30,11 @@ to the same time."""
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a path for writing. If the body ends without an exception, the file gets the name
-    `path`.
+    """Yield a temporary path for writing a file. If the body of the context ends without an
+    exception, the file gets the name `path`.
 
-    Until then, the file has another name in the same folder (`partial_path`). The function syncs
-    the file to the disk before it renames the file.
+    The temporary path is in the folder of `path` (`partial_path`). The function syncs the file to
+    the disk before it renames the file.
     """
     partial = partial_path(path)
     try:
@@ -46,10 +46,11 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def partial_path(path: Path) -> Path:
-    """Return the path at which this process may write the future `path`, and create its folder.
+    """Return the temporary path at which this process writes the file that later gets the name
+    `path`. Create its folder.
 
     The name is unique to the process and begins with a dot, so Triton ignores the file. The
-    function removes partial files of killed processes for the same path.
+    function removes the temporary files that killed processes have left for the same `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.iterdir():
@@ -60,7 +61,8 @@ def partial_path(path: Path) -> Path:
 
 
 def seal(path: Path) -> None:
-    """Sync a file to the disk, and record its length and first bytes (`host.truncated_files`).
+    """Sync a file to the disk, and record its length and first bytes in an extended attribute (for
+    `host.truncated_files`).
 
     On file systems without extended attributes, the function records nothing.
     """
@@ -75,7 +77,7 @@ def arrived(path: Path) -> Path:
     """Wait until a path exists, at most LATE_S seconds, and return the path.
 
     On a shared file system, a folder may appear before the files that another machine wrote into
-    the folder. Snakemake waits only for the folder.
+    this folder. Snakemake waits only until the folder exists.
     """
     deadline_s = time.monotonic() + LATE_S
     while not path.exists() and time.monotonic() < deadline_s:
@@ -86,7 +88,7 @@ def arrived(path: Path) -> Path:
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write JSON atomically. In the file, NaN and infinite values become null."""
+    """Write a value as a JSON file, atomically. NaN and infinite numbers become null."""
     with whole(path) as partial:
         partial.write_text(json.dumps(_finite(value), indent=1, sort_keys=True) + "\n")
 

@@ -1,4 +1,5 @@
-"""Find output folders of jobs that lack files. Snakemake checks only whether the folder exists."""
+"""Find missing files in the output folders of jobs. Snakemake checks only whether an output folder
+exists."""
 
 from __future__ import annotations
 
@@ -11,23 +12,22 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Folder with Snakemake's marks of outputs whose job runs or was interrupted. The names of the
-marks have the same form as the names of Snakemake's records."""
+"""Folder with one file for each output whose job runs or was interrupted. Snakemake encodes the
+path of the output in the name of this file, as for its records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
 """File that Snakemake writes into a folder that a job has made."""
 
 
 def unfinished(folder: Path) -> set[str]:
-    """Return the outputs that Snakemake has marked as unfinished. Snakemake makes these outputs
-    again."""
+    """Return the outputs that Snakemake has marked as unfinished, and will make again."""
     marks = folder / UNFINISHED
     return {recorded(path.relative_to(marks)) for path in marks.rglob("*") if path.is_file()}
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """Yield the files with these names that are missing in these folders. Missing folders do not
-    count."""
+    """Yield the path of each file that is missing: each of `folders` should contain files with all
+    `names`. The function ignores missing folders."""
     expected = tuple(names)
     for folder in folders:
         with suppress(OSError):

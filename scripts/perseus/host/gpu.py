@@ -1,8 +1,8 @@
 """Check, describe and sample the GPUs of a server with NVIDIA's management library (NVML).
 
-A study numbers GPUs like nvidia-smi. If CUDA_VISIBLE_DEVICES is set, for example in a cluster job,
-a study numbers GPUs by their position in this list. If a GPU does not report a value, the value is
-left out. Only a missing GPU is an error.
+A study numbers GPUs like nvidia-smi or, if CUDA_VISIBLE_DEVICES is set (for example in a cluster
+job), by their position in this list. If a GPU does not report a value, the module leaves the value
+out. A missing GPU is an error.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ from perseus.host.procfs import process_table, tree
 Handle = Any  # NVML's handle of a GPU
 
 METRICS = {
-    "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a GPU kernel"
-    " ran",
-    "gpu_memory_utilisation": "share (0..1) of the driver's last sampling period in which memory"
-    " was read or written",
-    "gpu_memory_used_bytes": "bytes of the GPU's memory in use by all processes",
-    "gpu_power_watts": "power of the whole board, W",
-    "gpu_energy_joules": "energy of the whole board since the previous sample, J, by the GPU's own "
-    "counter (GPUs from the Volta generation on)",
-    "gpu_sm_clock_mhz": "clock of the multiprocessors, MHz",
-    "gpu_memory_clock_mhz": "clock of the memory, MHz",
-    "gpu_temperature_c": "temperature of the chip, degrees Celsius",
-    "gpu_throttle_reasons": "reasons for reduced clocks, as NVML's bit mask (1 idle, 4 power cap, "
-    "8 hardware slowdown, 32 software thermal, 64 hardware thermal, 128 power brake)",
+    "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a kernel ran on"
+    " the GPU",
+    "gpu_memory_utilisation": "share (0..1) of the driver's last sampling period in which the GPU"
+    " read or wrote its memory",
+    "gpu_memory_used_bytes": "GPU memory that all processes together use, bytes",
+    "gpu_power_watts": "power of the whole GPU board, W",
+    "gpu_energy_joules": "energy of the whole GPU board since the previous sample, J, from the"
+    " GPU's own counter (GPUs of the Volta generation and later)",
+    "gpu_sm_clock_mhz": "clock frequency of the multiprocessors of the GPU, MHz",
+    "gpu_memory_clock_mhz": "clock frequency of the GPU memory, MHz",
+    "gpu_temperature_c": "temperature of the GPU chip, degrees Celsius",
+    "gpu_throttle_reasons": "reasons for reduced clock frequencies, as a bit mask of NVML (1 idle,"
+    " 4 power cap, 8 hardware slowdown, 32 software thermal, 64 hardware"
+    " thermal, 128 power brake)",
 }
 """Metrics of each GPU, with their units and meanings."""
 
 
 class GpuError(RuntimeError):
-    """The GPUs of a study are unavailable."""
+    """Error: the GPUs that a study needs are unavailable."""
 
 
 def visible(
     gpus: Sequence[int], environment: Mapping[str, str] = os.environ
 ) -> list[int] | list[str]:
-    """Return the names of these GPUs for CUDA and container engines.
+    """Return the names by which CUDA and container engines know these GPUs of a study.
 
     Raises GpuError for a GPU outside CUDA_VISIBLE_DEVICES.
     """
@@ -62,7 +63,8 @@ def visible(
 
 
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
-    """Return environment variables that restrict a program to these GPUs, numbered from 0."""
+    """Return environment variables that show a program only these GPUs of a study. The program
+    numbers them from 0."""
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # nvidia-smi uses the same order; CUDA sorts by speed
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
@@ -138,7 +140,6 @@ def _mig(handle: Handle) -> list[dict[str, Any]] | None:
 
 
 def _mps_runs() -> bool:
-    """Return whether CUDA's Multi-Process Service runs on this host."""
     names = {process.info["name"] for process in psutil.process_iter(["name"])}
     return "nvidia-cuda-mps-control" in names
 
@@ -146,8 +147,8 @@ def _mps_runs() -> bool:
 class GpuSampler:
     """Samples the METRICS of GPUs. Use each sampler in one thread only.
 
-    The calls of NVML take milliseconds and run on `cores`, which should not be the client's cores.
-    Raises GpuError if a GPU is missing. Call `close` at the end.
+    Calls of NVML take milliseconds, and run on `cores`, which should not be the cores of the
+    client. Raises GpuError if a GPU is missing. Call `close` at the end.
     """
 
     def __init__(self, gpus: Sequence[int], cores: Sequence[int]) -> None:
@@ -160,8 +161,8 @@ class GpuSampler:
             self._handles = dict(zip(gpus, _handles(gpus), strict=True))
 
     def sample(self) -> list[tuple[int, str, float]]:
-        """Return (number of the GPU in the study, metric, value) for all values that the GPUs
-        report now."""
+        """Return all values that the GPUs report now, each as (number of the GPU in the study, name
+        of the metric, value)."""
         if not self._gpus:
             return []
         with _on(self._cores):
@@ -211,8 +212,8 @@ class GpuSampler:
 class OtherGpuWork:
     """Measures the work of other processes on the GPUs of a server.
 
-    `root` is the process id of the server, None if unknown. All descendants of this process belong
-    to the server. The calls of NVML run on `cores`.
+    `root` is the process id of the server, None if unknown. All descendants of the process `root`
+    belong to the server. Calls of NVML run on `cores`.
     """
 
     def __init__(self, handles: Sequence[Handle], cores: Sequence[int], root: int | None) -> None:
@@ -224,10 +225,10 @@ class OtherGpuWork:
         """Return the share (0..1) of the time since `start_ns` in which a GPU worked for other
         processes.
 
-        `start_ns` is on the monotonic clock. For several GPUs, the result is the highest share. The
-        result is None in two cases: no GPU reports any process, or no GPU has ever reported a
-        process of the server. In the second case, NVML uses the process ids of the machine, but
-        this job runs in a container with its own ids.
+        `start_ns` is on the monotonic clock. With several GPUs, the result is the highest share of
+        all GPUs. The result is None in two cases: no GPU reports any process, or no GPU has ever
+        reported a process of the server. The second case occurs in a container with its own process
+        ids, since NVML reports the process ids of the machine.
         """
         if self._root is None:
             return None
@@ -249,12 +250,11 @@ class OtherGpuWork:
 def other_gpu_work(
     gpus: Sequence[int], cores: Sequence[int], root: int | None
 ) -> Iterator[OtherGpuWork | None]:
-    """Yield `OtherGpuWork` for these GPUs of a study; None if NVML cannot distinguish the
-    processes.
+    """Yield an `OtherGpuWork` for these GPUs of a study; None if NVML cannot tell the server from
+    other processes.
 
-    The result is None without GPUs. The result is also None under CUDA's Multi-Process Service,
-    whose server process uses the GPU on behalf of all its clients. Raises GpuError if a GPU is
-    missing.
+    The result is also None without GPUs, or if CUDA's Multi-Process Service runs, since its process
+    uses the GPU on behalf of all others. Raises GpuError if a GPU is missing.
     """
     if not gpus or _mps_runs():
         yield None
@@ -267,8 +267,8 @@ def _used(handle: Handle, since_us: int) -> dict[int, float]:
     """Return, for each process, the share of the time since `since_us` (Unix time) in which it used
     the GPU.
 
-    Drivers also return empty slots of their buffer. An empty slot has an earlier time or no valid
-    share.
+    The function ignores unused entries of the driver's buffer, which have an earlier time or an
+    invalid share.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {
@@ -337,7 +337,8 @@ def _listed(gpus: Sequence[int]) -> str:
 
 @contextmanager
 def _on(cores: Sequence[int]) -> Iterator[None]:
-    """Pin this thread to these CPUs while the body runs. Without CPUs, change nothing."""
+    """Pin this thread to these CPUs while the context is open. If `cores` is empty, change
+    nothing."""
     before = os.sched_getaffinity(0)
     if cores:
         os.sched_setaffinity(0, cores)

@@ -21,10 +21,11 @@ def identity(pid: int | None = None) -> str:
 
 
 def is_gone(name: str) -> bool:
-    """Return whether the process with this `identity` has ended; False if this is unknown.
+    """Return whether the process with this `identity` has ended; False if the function cannot find
+    out.
 
-    A shared folder may contain names from other hosts, other containers or earlier boots. It is
-    unknown whether these processes have ended.
+    A shared folder may contain names from other hosts, other containers or earlier boots. Of such
+    names, the function cannot find out whether their processes have ended.
     """
     if not re.fullmatch(PATTERN, name):
         return False
@@ -35,8 +36,8 @@ def is_gone(name: str) -> bool:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Return whether the process exists, but /proc hides it, for example with the mount option
-    hidepid."""
+    """Return whether a process exists although /proc does not show the process, for example because
+    of the mount option hidepid."""
     if Path(f"/proc/{pid}").exists():
         return False
     try:
@@ -49,7 +50,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def _scope() -> str:
-    """Return a hash of this boot and this pid namespace, in which process ids are valid."""
+    """Return a hash of this boot and this pid namespace, within which process ids are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     namespace = Path("/proc/self/ns/pid").readlink()
     return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]

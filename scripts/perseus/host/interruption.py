@@ -1,6 +1,6 @@
-"""Hide the errors of jobs that the user has ended by Ctrl-C on Snakemake.
+"""Hide the errors of jobs that end because the user pressed Ctrl-C on Snakemake.
 
-After SIGTERM, running jobs may finish, so their errors remain visible.
+After SIGTERM, Snakemake lets running jobs finish, so their errors remain visible.
 """
 
 from __future__ import annotations

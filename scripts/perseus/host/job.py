@@ -26,13 +26,14 @@ MAKE_ROOM: Final = "Free some space and run the same command again: finished wor
 
 @contextmanager
 def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]:
-    """Run the body of a job; yield a function that prints progress to the terminal and the log.
+    """Run the body of a Snakemake job. Yield a function that prints progress messages to the
+    terminal and to the log of the job.
 
-    An `expected` exception or a full disk ends the process with its message and exit code 1.
-    Perseus also writes the message to a file *.error beside the log, and repeats the message at the
-    end of the run. Any other exception is a bug of Perseus and keeps its traceback. A job ends when
-    its Snakemake ends. After Ctrl-C, a job prints no message to the terminal. Output of libraries
-    goes only to the log.
+    If one of the `expected` exceptions occurs or the disk is full, the process ends with an error
+    message and exit code 1. Perseus also writes the message to a file *.error beside the log, and
+    repeats the message at the end of the run. Any other exception is a bug of Perseus and keeps its
+    traceback. A job ends when the Snakemake that started the job ends. After Ctrl-C, a job prints
+    no message to the terminal. Output of libraries goes only to the log.
     """
     path = Path(log)
     failure = path.with_suffix(".error")
@@ -54,7 +55,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 def _logged(
     path: Path, failure: Path, expected: tuple[type[Exception], ...]
 ) -> Iterator[Callable[[str], None]]:
-    """Yield a function that prints progress. Expected exceptions end the process."""
+    """Yield a function that prints progress messages. Expected exceptions end the process."""
     start_s = time.monotonic()
     with path.open("w", buffering=1) as file, _printed_to(file):
 

@@ -1,4 +1,4 @@
-"""Describe the machine and the software with which a result was measured."""
+"""Describe the machine and the software on which Perseus measured a result."""
 
 from __future__ import annotations
 

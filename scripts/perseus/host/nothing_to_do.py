@@ -1,4 +1,5 @@
-"""Detect a run in which Snakemake has nothing to do, and therefore calls no hook."""
+"""Detect a run in which Snakemake has nothing to do, and therefore does not call the hooks of a
+workflow."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 MESSAGE_START: Final = "Nothing to be done"
-"""Beginning of Snakemake's own message if it has nothing to do."""
+"""Beginning of the message that Snakemake prints if it has nothing to do."""
 
 
 class NothingToDo(logging.Filter):

@@ -1,8 +1,7 @@
 """Remove processes, shared memory and folders that a killed server or job has left on its host.
 
-The names of all leftovers contain the identity of the owning process. By the identity, Perseus
-distinguishes leftovers of killed owners from resources in use. Perseus touches nothing that other
-programs own.
+The name of each leftover contains the identity of its owner process, which shows whether the owner
+still runs. Perseus touches nothing that other programs own.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _POLL_S = 0.01
 def place() -> Path:
     """Return the folder in which Perseus creates temporary folders.
 
-    Triton's Python backend accepts only paths of plain characters (`is_plain`). Perseus ignores
-    TMPDIR if its path has other characters.
+    Triton's Python backend accepts only paths of plain characters (`is_plain`). If TMPDIR has other
+    characters, Perseus ignores TMPDIR.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
@@ -40,14 +39,16 @@ def place() -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether Triton's Python backend passes on all characters of a path unchanged."""
+    """Return whether a path has only characters that Triton's Python backend passes on
+    unchanged."""
     return re.fullmatch(r"[\w./-]+", str(path), re.ASCII) is not None
 
 
 def make_folder() -> Path:
-    """Create the temporary folder of a server or job, named after its owner.
+    """Create the temporary folder of a server or job.
 
-    The name is unique on the host. The name is also the prefix of the server's shared memory.
+    The name is unique on the host, contains the identity of this process, and is the prefix of the
+    names of the server's shared memory.
     """
     folder = place() / unique_name()
     folder.mkdir(mode=0o700)
@@ -65,13 +66,13 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """Return a unique name for resources of this process. For a file in /dev/shm, append a suffix
-    that begins with "-"."""
+    """Return a unique name for resources of this process. To name a file in /dev/shm, append a
+    suffix that begins with "-" to this name."""
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
 def sweep_dead_owners() -> None:
-    """Remove servers, shared memory and folders whose measuring process has ended."""
+    """Remove the servers, shared memory and folders of all measuring processes that have ended."""
     temporary = place()
     found = [path.name for place in (temporary, SHM) for path in place.glob(f"{_PREFIX}-*")]
     for name in names_of_dead_owners(found):
@@ -79,18 +80,18 @@ def sweep_dead_owners() -> None:
 
 
 def names_of_dead_owners(found: Iterable[str]) -> list[str]:
-    """Return the `unique_name` of each resource in `found` whose owner process has ended, without
-    suffixes."""
+    """Return the `unique_name` of each resource in `found` whose owner process has ended. The
+    result contains no suffixes."""
     pattern = re.compile(rf"({_PREFIX}-({PATTERN})-[0-9a-f]{{8}})(-.*)?")
     matches = filter(None, map(pattern.fullmatch, found))
     return sorted({m[1] for m in matches if is_gone(m[2])})
 
 
 def unlink_memory(name: str) -> None:
-    """Unlink the shared memory of a server that is ready.
+    """Remove the names of a ready server's shared memory from /dev/shm.
 
-    All processes that use the memory have mapped it by then. The kernel frees the memory after the
-    end of its last user, even if a cluster kills the whole job at once.
+    All processes of a ready server have mapped the memory. The kernel frees memory without a name
+    when the last process that uses the memory ends, even if a cluster kills the whole job at once.
     """
     for region in SHM.glob(f"{name}-*"):
         with contextlib.suppress(OSError):
@@ -110,7 +111,7 @@ def remove(folder: Path) -> None:
 
 
 def _processes_of(folder: Path) -> list[psutil.Process]:
-    """Return the running processes of the server to which a folder belongs.
+    """Return the running processes of the server whose temporary folder is `folder`.
 
     The command lines of the server and of its Python stub processes contain the unique name of the
     folder: in the path of the backends or, in a container, in the prefix of the shared memory.

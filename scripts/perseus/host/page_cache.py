@@ -1,4 +1,5 @@
-"""Evict files from the page cache, and measure the share of the files that is in memory."""
+"""Evict files from the page cache of the system, and measure which share of the files is in
+memory."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 
 
 def evict(paths: Sequence[Path]) -> None:
-    """Ask the system to evict files from the page cache. `resident_share` shows the effect.
+    """Ask the system to evict files from the page cache. Call `resident_share` to check the effect.
 
     The function needs no privileges, and affects no other file (posix_fadvise(2),
     POSIX_FADV_DONTNEED). The system does not evict modified pages, so the function syncs the files
@@ -33,7 +34,7 @@ def resident_share(paths: Sequence[Path]) -> float:
 
 
 def _resident(path: Path) -> list[int]:
-    """Return 1 for each page of a file that is in memory, 0 for each other page."""
+    """Return one number for each page of a file: 1 if the page is in memory, else 0."""
     size = path.stat().st_size
     if not size:
         return []

@@ -23,8 +23,8 @@ def column(
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Return rows as a table. NaN becomes null. Raises KeyError if the keys differ from the
-    columns."""
+    """Return rows as a table. NaN becomes null. Raises KeyError if the keys of a row differ from
+    the columns."""
     names = set(schema.names)
     for row in rows:
         if row.keys() != names:

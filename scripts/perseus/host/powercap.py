@@ -1,8 +1,8 @@
 """Read the energy of the host's processors and their memory from /sys/class/powercap.
 
-Linux shows the RAPL counters of Intel and AMD in this folder. Since Linux 5.10, only root may read
-the counters by default. Many virtual machines and containers have no counters. Perseus never
-estimates missing energy.
+Linux shows the RAPL energy counters of Intel and AMD processors in this folder. Since Linux 5.10,
+only root may read the counters by default. Many virtual machines and containers have no energy
+counters. Perseus never estimates missing energy.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ POWERCAP: Final = Path("/sys/class/powercap")
 METRIC: Final = "host_energy_joules"
 METRICS: Final = {
     METRIC: (
-        "energy of the host's processors and their memory since the previous sample, J, by the"
-        " counters of /sys/class/powercap: the energy of all processes counts; no value if the"
-        " counters are not readable"
+        "energy of the host's processors and their memory since the previous sample, J, from the"
+        " counters in /sys/class/powercap. The energy includes all processes of the host; no value"
+        " if the counters are not readable"
     ),
 }
 
 
 class EnergyCounters:
-    """The energy counters of all processors. The first reading sets only the start value."""
+    """The energy counters of all processors. The first reading only sets the start value of the
+    counters."""
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)
         self._before_uj: Sequence[int] | None = None
 
     def joules(self) -> float | None:
-        """Return the energy since the last complete reading, in J; None without an earlier
-        reading."""
+        """Return the energy since the previous complete reading in J; None without a previous
+        reading or a readable counter."""
         now_uj = _energies_uj(self._zones)
         if now_uj is None:
             return None
@@ -50,8 +51,8 @@ def zones(folder: Path = POWERCAP) -> list[Path]:
     """Return the counters of processor packages (intel-rapl:0) and of their memory
     (intel-rapl:0:1).
 
-    Cores and graphics are parts of the packages, and packages are parts of the platform (psys).
-    Therefore the function leaves out cores, graphics and platform.
+    The function leaves out cores and graphics, which are parts of the packages, and the platform
+    (psys), which contains the packages.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]
@@ -65,7 +66,8 @@ def _name(zone: Path) -> str:
 
 
 def _energies_uj(of: Sequence[Path]) -> list[int] | None:
-    """Return all counters in uJ; None without counters, or if one counter is not readable."""
+    """Return the values of all counters in uJ; None if there are no counters, or if one counter is
+    not readable."""
     try:
         return [int((zone / "energy_uj").read_text()) for zone in of] or None
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Escape text from files and other programs for the terminal."""
+"""Escape control codes in text from files and other programs."""
 
 from __future__ import annotations
 

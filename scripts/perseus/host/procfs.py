@@ -1,7 +1,7 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-Perseus calls these functions during measurements. They read a process tree in a fraction of the
-time that psutil needs.
+Perseus calls these functions during measurements. Therefore they read a process tree in a fraction
+of the time that psutil needs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Process(NamedTuple):
     """Fields of /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
 
-    `ended_ticks` is the CPU time of the ended descendants for which the process has called wait(2).
+    `ended_ticks` is the CPU time of those ended descendants for which the process has already
+    called wait(2).
     """
 
     parent: int
@@ -34,7 +35,6 @@ class Process(NamedTuple):
 
 
 def process_table() -> dict[int, Process]:
-    """Return all running processes of the host by process id."""
     table = {}
     for name in os.listdir(_PROC):  # noqa: PTH208, twice as fast as Path.iterdir
         if name.isdigit() and (process := _read_process(int(name))) is not None:
@@ -65,8 +65,8 @@ def _read_process(pid: int) -> Process | None:
 def start_ticks(pid: int) -> int | None:
     """Return the time from boot to the start of a process, in ticks.
 
-    The start time and the process id together identify a process. The result is None if the process
-    has ended or is hidden.
+    The start time and the process id together identify a process uniquely. The result is None if
+    the process has ended or is hidden.
     """
     process = _read_process(pid)
     return None if process is None else process.start_ticks
@@ -86,7 +86,7 @@ def tree(table: Mapping[int, Process], root: int) -> set[int]:
 
 
 def open_files(pids: Iterable[int]) -> int | None:
-    """Return the number of open file descriptors of all these processes together; None if a process
+    """Return the number of open file descriptors of these processes together; None if a process
     belongs to another user."""
     try:
         return sum(map(_open_files, pids))
@@ -109,13 +109,13 @@ class Resources(NamedTuple):
 
 
 def resources(table: Mapping[int, Process], pids: Iterable[int]) -> Resources:
-    """Return the memory and the open files of processes in the table."""
+    """Return the resident memory and the number of open files of these processes of the table."""
     return Resources(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
 
 
 def core_ticks() -> dict[int, tuple[int, int]]:
-    """Return the busy ticks and all ticks of each core since boot. Waiting for a disk does not
-    count as busy."""
+    """Return the busy ticks and all ticks of each core since boot. A core that waits for a disk is
+    not busy."""
     ticks = {}
     for line in (_PROC / "stat").read_text().splitlines():
         name, *fields = line.split()
@@ -131,8 +131,8 @@ def busy_shares(
     after: Mapping[int, tuple[int, int]],
     cores: Sequence[int],
 ) -> list[float]:
-    """Return the busy share (0..1) of each core between two readings. The result leaves out cores
-    that a reading lacks."""
+    """Return the busy share (0..1) of each core between two readings, without cores that a reading
+    lacks."""
     shares = []
     for core in cores:
         if core in before and core in after:
@@ -144,8 +144,8 @@ def busy_shares(
 
 @dataclass(frozen=True)
 class CpuReading:
-    """CPU time in ticks: `busy` time and `total` time of some cores since boot, time `used` by a
-    process tree, and time of each process outside the tree (`others`, by process id)."""
+    """CPU times in ticks: `busy` and `total` time of some cores since boot, time `used` by the
+    process tree of a server, and time of each other process (`others`, by process id)."""
 
     busy: int
     total: int
@@ -154,7 +154,7 @@ class CpuReading:
 
 
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
-    """Read the CPU time of the cores, and of the process tree that begins at `root`.
+    """Read the CPU time of these cores, of the process tree of `root`, and of all other processes.
 
     `root` is None for a server on another host, whose cores are unknown.
     """
@@ -172,8 +172,8 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return the share (0..1) of the cores' time that processes outside the tree or other virtual
-    machines used."""
+    """Return the share (0..1) of the cores' time that other processes than the server's or other
+    virtual machines used."""
     busy, total = after.busy - before.busy, after.total - before.total
     # After the end of a descendant, its CPU time is missing until its parent has called wait(2).
     used = max(0, after.used - before.used)
@@ -181,9 +181,10 @@ def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
 
 
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
-    """Return the name and id of the busiest process outside the tree that may run on these cores.
+    """Return the name and id of the busiest process, except the server's, that may run on these
+    cores.
 
-    The text has the form "make (process 7)", and is empty if no visible process used more than a
+    The text is, for example, "make (process 7)". It is empty if no visible process used more than a
     tenth of a core.
     """
     worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}

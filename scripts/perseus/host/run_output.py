@@ -29,7 +29,7 @@ HIDDEN_TEXTS: Final = (
 
 
 def shorten(logger: logging.Logger) -> None:
-    """Hide most messages of this Snakemake logger from the terminal, until the process ends."""
+    """Hide most messages of Snakemake's logger from the terminal, until the process ends."""
     for handler in logger.handlers:
         if handler.name == STREAM_HANDLER:
             lines = _JobLines(handler.formatter or logging.Formatter())
@@ -38,8 +38,8 @@ def shorten(logger: logging.Logger) -> None:
 
 
 class _JobLines(logging.Formatter):
-    """Formats messages for the terminal: numbers the jobs of a run as they start, and removes the
-    date from errors of jobs."""
+    """Formats Snakemake's messages for the terminal. The formatter numbers the jobs in the order in
+    which they start, and removes the date from errors of jobs."""
 
     def __init__(self, snakemake: logging.Formatter) -> None:
         super().__init__()

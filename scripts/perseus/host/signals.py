@@ -1,4 +1,4 @@
-"""Handle the signals that end a program, so that the program cleans up."""
+"""Handle the signals that end a program, so that the program cleans up before it ends."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def terminate_as_exit() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that context managers clean up.
 
-    Only the first signal raises an exception; SIGINT raises KeyboardInterrupt. After the first
-    signal, the process cleans up, and ignores further signals for LEAVES_S seconds. A later signal
-    raises an exception again, because Python loses an exception in a destructor or a callback of C
-    code. Enter the context in the main thread, before the context of a server. An ignored signal
-    (nohup) stays ignored.
+    SIGINT raises KeyboardInterrupt. After the first signal, the process ignores further signals for
+    LEAVES_S seconds, so that it can clean up. After this time, a signal raises an exception again,
+    because Python may have lost the first exception in a destructor or in a callback of C code.
+    Enter this context in the main thread, before the context of a server. A signal that the process
+    ignores (nohup) stays ignored.
     """
     signalled_s = -math.inf
 
@@ -53,10 +53,10 @@ def terminate_as_exit() -> Iterator[None]:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Delay the signals that stop a program until the end of the block.
+    """Delay the signals that stop a program until the context ends.
 
-    A signal mask does not work: the kernel delivers the signal to another thread, and Python still
-    runs its handler in the main thread.
+    A signal mask would not delay a signal: the kernel would deliver the signal to another thread,
+    and Python would still run the handler in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only in the main thread

@@ -1,10 +1,10 @@
 """Cache the results of functions that Snakemake calls for each job of a rule.
 
 For a rule with ten thousand jobs, Snakemake spends a fifth of its planning time on reading the same
-script and inspecting the same functions for each job. A cached result depends only on the cached
-function or script. Therefore the caches are safe for workflows that import this workflow as a
-module. If the installed version of Snakemake has other parameters for a function, Perseus does not
-cache the function.
+script and inspecting the same functions for each job. A cached result depends only on the inspected
+function or the script. Therefore the caches are also correct for workflows that import this
+workflow as a module. If a function of the installed Snakemake version has other parameters, Perseus
+does not cache the function.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def cache_functions(modules: Mapping[str, Any]) -> None:
 
 
 def _by_function(plain: Function) -> Function:
-    """Return `get_function_params` with a cache: it inspects each function once.
+    """Return `get_function_params` with a cache, so that Snakemake inspects each function only
+    once.
 
     The cache leaves out functions with attributes, because
     snakemake.common.overwrite_function_params stores changed parameters in an attribute.
@@ -54,8 +55,8 @@ def _by_function(plain: Function) -> Function:
 
 
 def _by_script(plain: Function) -> Function:
-    """Return `get_source` with a cache: it reads each script once. A path with wildcards in braces
-    differs for each job, so it is not cached."""
+    """Return `get_source` with a cache, so that Snakemake reads each script only once. The cache
+    leaves out paths with wildcards in braces, since they differ for each job."""
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
     @wraps(plain)
@@ -84,4 +85,5 @@ _FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...], Callable[[Function], Fu
     ),
     ("snakemake.sourcecache", "parse_uri", ("path_or_uri",), lru_cache(1000)),
 )
-"""Module, name and parameters of each function, and the wrapper that adds the cache."""
+"""The cached functions: module, name and parameters of each function, and the wrapper that adds the
+cache."""

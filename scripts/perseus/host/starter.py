@@ -1,10 +1,11 @@
 """End a job if the Snakemake that started the job has ended, even if Snakemake was killed.
 
-Snakemake starts jobs through threads and shells, so a job may be no child of Snakemake. Therefore a
-signal at the death of the parent is not enough. Instead, Snakemake passes its identity in the
-environment, and each job checks once a second whether this Snakemake still runs. On a cluster, the
-identity is that of the Snakemake process on the machine of the job. A job without an identity in
-its environment checks nothing.
+Snakemake starts jobs through threads and shells, so the parent process of a job may be another
+process than Snakemake. Therefore it is not enough that the kernel signals the end of the parent
+process. Instead, Snakemake writes its identity into an environment variable, and each job checks
+once a second whether the Snakemake with this identity still runs. On a cluster, the variable has
+the identity of the Snakemake process on the machine of the job. A job without this variable checks
+nothing.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ POLL_S: Final = 1.0
 
 
 def announce() -> None:
-    """Pass the identity of this process to the processes that it starts."""
+    """Pass the identity of this process to all processes that it starts, in an environment
+    variable."""
     os.environ[VARIABLE] = identity()
 
 
 def end_with_starter(say: Callable[[str], None]) -> None:
-    """Send SIGTERM to this process after the end of the process whose identity is in the
-    environment.
+    """Send SIGTERM to this process when the Snakemake that started it has ended.
 
-    A thread calls `say` with the reason. The thread repeats the signal, because Python may lose the
-    exception that a signal raises.
+    A thread watches Snakemake, and calls `say` with the reason before it sends the signal. The
+    thread repeats the signal, because Python may lose the exception that a signal raises.
     """
     starter = os.environ.get(VARIABLE, "")
 

@@ -11,9 +11,10 @@ SYSTEM = Path("/sys/devices/system")
 
 @dataclass(frozen=True)
 class Topology:
-    """Siblings and NUMA nodes by CPU id, without CPUs that the machine does not report.
+    """The CPUs of the same physical core (siblings) and the NUMA node of each reported CPU, by CPU
+    id.
 
-    `siblings` contains all CPUs of the physical core, including the CPU itself.
+    The siblings of a CPU include the CPU itself.
     """
 
     siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -21,8 +22,8 @@ class Topology:
 
     @property
     def tells_siblings(self) -> bool:
-        """Return whether any CPUs share a physical core. A virtual machine may hide shared
-        cores."""
+        """Return whether the machine reports CPUs that share a physical core. A virtual machine may
+        hide that CPUs share a core."""
         return any(len(cpus) > 1 for cpus in self.siblings.values())
 
     def core_of(self, cpu: int) -> tuple[int, ...]:
@@ -42,8 +43,8 @@ class Topology:
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """Read the topology from /sys/devices/system. The topology is empty if the system reports
-    nothing."""
+    """Read the topology of this machine from /sys/devices/system. The topology is empty if the
+    system does not report it."""
     siblings = {
         int(path.parents[1].name.removeprefix("cpu")): tuple(_listed(path))
         for path in system.glob("cpu/cpu[0-9]*/topology/thread_siblings_list")

@@ -1,6 +1,6 @@
 """Find files that were truncated after writing, for example by a power failure.
 
-If a file exists, Snakemake assumes that the file is complete and that its job is done.
+If an output file exists, Snakemake assumes that the file is complete.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ TRUNCATED: Final = "{} was truncated after it was written: Perseus makes the fil
 
 
 def find(places: Iterable[str]) -> list[str]:
-    """Return the truncated files among these files and in these folders."""
+    """Return the truncated files among these files, and in these folders."""
     return [path for place in places for path in _files(place) if is_truncated(path)]
 
 
 def is_truncated(path: str) -> bool:
-    """Return whether a file has lost its end or its content since it was written.
+    """Return whether a file has lost its end or its content since Perseus wrote the file.
 
-    If the format has a known end, the function checks this end (`host.file_formats`), even of a
-    file that a user copied over a file of Perseus. For other formats, the function compares the
-    file with its recorded length and first bytes (`host.files.seal`): a truncated file is shorter,
-    or begins with zeros. If a user has rewritten the file, its first bytes differ, and it does not
-    count as truncated.
+    If files of the format have a known end, the function checks this end (`host.file_formats`),
+    even if a user replaced the file. For other formats, the function uses the length and the first
+    bytes that Perseus recorded for the file (`host.files.seal`): a truncated file is shorter, or
+    begins with zeros. A shorter file with other first bytes does not count as truncated, since a
+    user has replaced the file.
     """
     try:
         lacks_end = file_formats.lacks_end(Path(path))
@@ -54,7 +54,8 @@ def is_truncated(path: str) -> bool:
 
 
 def _recorded_start(path: str) -> tuple[int, bytes] | None:
-    """Return the length and the first bytes of a file at the time of writing."""
+    """Return the length and the first bytes that a file had when Perseus wrote the file; None if
+    unknown."""
     try:
         size_bytes, head = os.getxattr(path, WRITTEN).split(b" ", 1)
     except OSError:
@@ -63,8 +64,8 @@ def _recorded_start(path: str) -> tuple[int, bytes] | None:
 
 
 def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Return the files in these places whose Snakemake record in the workflow's `folder` is
-    truncated.
+    """Return the files in `places` whose record by Snakemake is truncated. The records are in the
+    `folder` of the workflow.
 
     Do not call this function while a workflow runs: a record looks truncated while Snakemake writes
     it.
@@ -91,8 +92,8 @@ def _is_truncated_record(path: Path) -> bool:
 
 
 def recorded(name: Path) -> str:
-    """Return the file that a record of Snakemake describes; "" if the name of the record is
-    invalid."""
+    """Return the path of the file that a record of Snakemake describes; "" if the name of the
+    record is invalid."""
     try:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
     except ValueError:
@@ -100,7 +101,8 @@ def recorded(name: Path) -> str:
 
 
 def _files(place: str) -> Iterator[str]:
-    """Yield a place and all files in it, each file once. Folders may be links to another disk."""
+    """Yield a file or folder, and all files in the folder, each file once. Folders may be links to
+    another disk."""
     yield place
     seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(place, followlinks=True):

@@ -1,8 +1,8 @@
-"""Remove the lock that a killed Snakemake has left in a folder.
+"""Remove the lock files that a killed Snakemake has left in the folder of a workflow.
 
-Snakemake's lock files in .snakemake/locks do not name their owner, and block every later run.
-Therefore each run of this workflow also takes a lock of the kernel. The kernel releases this lock
-in any case when the process ends.
+Snakemake's lock files in .snakemake/locks do not name the process that made them, and block every
+later run. Therefore each run of this workflow also takes a lock of the kernel (flock). The kernel
+releases this lock when the process ends for any reason.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ LIVE: Final = Path(".snakemake/perseus.live")
 def hold(folder: Path) -> None:
     """Mark this folder as used by a run until this process ends.
 
-    The mark is a shared lock (flock) on the file LIVE, so several runs can hold it at once. On file
-    systems without locks, the function marks nothing, and later runs do not remove Snakemake's
-    lock. The function syncs the file LIVE before Snakemake creates its own lock. Otherwise,
-    Snakemake's lock could survive a power failure without the file LIVE.
+    The mark is a shared lock (flock) on the file LIVE, so several runs can mark the folder at once.
+    On file systems without locks, the function marks nothing, and later runs do not remove
+    Snakemake's lock files. The function syncs the file LIVE to the disk before Snakemake creates
+    its lock files. Otherwise, Snakemake's lock files could survive a power failure without the file
+    LIVE.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -36,17 +37,18 @@ def hold(folder: Path) -> None:
 
 
 def is_live(folder: Path) -> bool:
-    """Return whether a run uses this folder; also true if this is unknown. Call this function
-    before `hold`."""
+    """Return whether another run uses this folder; True if the function cannot find out. Call this
+    function before `hold`."""
     with _is_free(folder) as free:
         return not free
 
 
 def remove_dead(folder: Path) -> bool:
-    """Remove Snakemake's lock unless a run uses this folder; return whether a lock was removed.
+    """Remove Snakemake's lock files unless another run uses this folder. Return whether a lock file
+    was removed.
 
-    Call this function before `hold`. A run that starts meanwhile waits in `hold`, before Snakemake
-    creates its lock.
+    Call this function before `hold`. If another run starts meanwhile, that run waits in `hold`,
+    before Snakemake creates its lock files.
     """
     with _is_free(folder) as free:
         if not (free and (folder / LIVE).exists()):
@@ -70,11 +72,11 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield whether no run uses this folder. While the context is open, no run can start in a free
-    folder.
+    """Yield whether this folder is free: no run uses the folder. While the context is open, no run
+    can start in a free folder.
 
-    If this user may not write to the file LIVE of another user, the folder counts as used: some
-    file systems then refuse the lock.
+    If this user may not write to the file LIVE of another user, the folder counts as used, since
+    some file systems refuse locks on such a file.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)

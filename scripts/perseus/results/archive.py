@@ -1,8 +1,7 @@
 """Write the results of a study into one archive, and read an untrusted archive.
 
 The reader keeps an archive in memory and never writes its files to the disk, so no name in the
-archive can overwrite a file. The reader checks the kinds of the members, their names and their
-total size.
+archive can overwrite a file.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> di
     """Return the content of all files whose names match `wanted`, as a dictionary by name.
 
     Raises ArchiveError if the file is not an archive or is truncated, if a member is a link or a
-    device, if a name leaves the folder or occurs twice, or if the archive exceeds `most_bytes` or
-    MAX_MEMBERS. The reader stops at the first invalid member.
+    device, if a member has a path outside the folder or the name of another member, or if the
+    archive exceeds `most_bytes` or MAX_MEMBERS. The reader stops at the first invalid member.
     """
     names, found = set[str](), dict[str, bytes]()
     try:
@@ -84,7 +83,7 @@ def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
     if not member.isreg() or member.issparse():
         raise ArchiveError(f"its member {member.name!r} is not a regular file")
     if name.is_absolute() or ".." in name.parts or "\\" in member.name:
-        raise ArchiveError(f"its member {member.name!r} would leave the folder")
+        raise ArchiveError(f"its member {member.name!r} has a path outside the folder")
     if member.name in names:
         raise ArchiveError(f"it has the member {member.name!r} twice")
 

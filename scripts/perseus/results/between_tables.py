@@ -16,7 +16,8 @@ from perseus.results.schema import TOLERANCE
 
 Tables = Mapping[str, pd.DataFrame]
 Images = Mapping[str, Mapping[str, int]]
-"""Number of images per request, by scenario and tenant; requests of one image are left out."""
+"""Number of images per request, by scenario and tenant. Tenants with one image per request are left
+out."""
 
 LINE: Final = ["scenario", "load_line"]
 FLEET: Final = ["level", "strategy"]
@@ -26,7 +27,7 @@ FLEET: Final = ["level", "strategy"]
 class Equation:
     """Values that a table states, and the same values derived from other tables.
 
-    Both series have the same index. An unknown value is NaN in both.
+    `stated` and `derived` have the same index. If a value is unknown, both series contain NaN.
     """
 
     what: str
@@ -46,7 +47,7 @@ class Equation:
 
 
 def equations(tables: Tables, images: Images) -> Iterator[Equation]:
-    """Yield the equations of all rules between tables."""
+    """Yield the equations that must hold between the tables of a study."""
     yield from rates_of_tenants(tables)
     yield from costs_are_price_by_rate(tables, images)
     for each in EQUATIONS:
@@ -54,22 +55,19 @@ def equations(tables: Tables, images: Images) -> Iterator[Equation]:
 
 
 def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
-    """Require that the rates of the tenants add up to the rate of their load line."""
     peaks = tables["peaks"].set_index(LINE)
     for name, derived in (
         ("certified_rps", certified_rps(tables, {})),
         ("estimate_rps", estimate_rps(tables, {})),
     ):
         yield Equation(
-            f"peaks: {name} is the sum over its tenants", peaks[name], derived.reindex(peaks.index)
+            f"peaks: {name} is the sum over the tenants of the load line",
+            peaks[name],
+            derived.reindex(peaks.index),
         )
 
 
 def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation]:
-    """Require that the cost per million inferences is the price divided by the rate.
-
-    The rule holds for shared and for dedicated servers.
-    """
     ratios = tables["peaks"].set_index(LINE)["sharing_ratio"]
     rates = {
         "usd_per_million_inferences": estimate_rps(tables, images),
@@ -92,8 +90,6 @@ def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation
 
 
 def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
-    """Require that a certified sharing ratio is certified rate / dedicated certified rate, summed
-    over the tenants."""
     peaks, tenants = tables["peaks"].set_index(LINE), tables["tenants"]
     by = ["server", "tenant", "preset"]
     alone = _lowest(tenants[tenants["kind"] == "dedicated"].groupby(by)["rate_rps"])
@@ -102,8 +98,8 @@ def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
     shares = tenants.assign(share=of_peaks.where(tenants["rate_rps"] != 0, 0.0))
     cells = _total(shares.groupby([*LINE, "cell"], sort=False)["share"])
     yield Equation(
-        "peaks: certified_sharing_ratio is the sum over its tenants of certified rate / dedicated"
-        " certified rate",
+        "peaks: certified_sharing_ratio is the sum over the tenants of (certified rate / dedicated"
+        " certified rate)",
         peaks["certified_sharing_ratio"],
         _lowest(cells.groupby(level=LINE, sort=False)).reindex(peaks.index),
     )
@@ -114,7 +110,7 @@ def ratios_are_those_of_the_peaks(tables: Tables) -> Iterator[Equation]:
     for table in ("savings", "background"):
         mine = tables[table].set_index(LINE)["sharing_ratio"]
         yield Equation(
-            f"{table}: sharing_ratio equals sharing_ratio in peaks",
+            f"{table}: sharing_ratio equals sharing_ratio in the table peaks",
             mine,
             ratios.reindex(mine.index),
         )
@@ -125,17 +121,13 @@ def noise_is_that_of_the_host(tables: Tables) -> Iterator[Equation]:
     floors = tables["aa"].groupby("server")["noise_floor"].max()
     of_rows = floors.reindex(savings.index.get_level_values("server"))
     yield Equation(
-        "savings: noise_floor is the highest noise_floor of the server in aa",
+        "savings: noise_floor is the highest noise_floor of the server in the table aa",
         savings,
         of_rows.set_axis(savings.index),
     )
 
 
 def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
-    """Require that the servers of a fleet add up to its totals.
-
-    The attainment of a fleet must be the lowest attainment of its models.
-    """
     fleets = tables["fleets"].set_index(FLEET)
     bought = fleets[fleets["servers"].notna()]
     servers = tables["fleet_servers"]
@@ -143,15 +135,19 @@ def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
     totals = priced.groupby(FLEET)[["servers", "usd_per_hour"]].sum()
     for name in totals:
         derived = totals[name].reindex(bought.index, fill_value=0)
-        yield Equation(f"fleets: {name} is the sum of fleet_servers", bought[name], derived)
+        yield Equation(
+            f"fleets: {name} is the sum over the servers in the table fleet_servers",
+            bought[name],
+            derived,
+        )
     worst = _lowest(tables["fleet_models"].groupby(FLEET)["attained"])
     stated = fleets["attained"].reindex(worst.index)
-    yield Equation("fleets: attained is the lowest attained in fleet_models", stated, worst)
+    yield Equation(
+        "fleets: attained is the lowest value of attained in the table fleet_models", stated, worst
+    )
 
 
 def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
-    """Require that the saving of a fleet follows from its cost and the cost of dedicated
-    servers."""
     fleets = tables["fleets"].set_index(FLEET)
     rows = tables["fleets"][tables["fleets"]["strategy"] == DEDICATED]
     alone = rows.set_index("level")["usd_per_hour"]
@@ -165,21 +161,20 @@ def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
     of_changes = pd.MultiIndex.from_frame(tables["fleet_changes"][FLEET])
     before = fleets["usd_per_month"].reindex(of_changes).to_numpy()
     yield Equation(
-        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in fleets",
+        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in the table fleets",
         changes["cost_ratio"],
         changes["usd_per_month"] / before,
     )
 
 
 def servers_have_one_price(tables: Tables) -> Iterator[Equation]:
-    """Require that the table `break_even` uses the on-demand prices of the table `costs`."""
     costs = tables["costs"][tables["costs"]["pricing"] == "on_demand"]
     each = costs.drop_duplicates("server").set_index("server")["usd_per_hour"]
     over = tables["break_even"].set_index(["models", "total_rps", "server", "shared"])
     derived = over["servers"] * each.reindex(over.index.get_level_values("server")).to_numpy()
     known = derived.notna()
     yield Equation(
-        "break_even: usd_per_hour = servers x usd_per_hour in costs",
+        "break_even: usd_per_hour = servers x usd_per_hour in the table costs",
         over["usd_per_hour"][known],
         derived[known],
     )
@@ -190,21 +185,21 @@ def recommendations_are_the_cheapest(tables: Tables) -> Iterator[Equation]:
     first = tables["grid"][tables["grid"]["rank"] == 1].set_index(by)[usd]
     stated = tables["recommendations"].set_index(by)[usd]
     yield Equation(
-        f"recommendations: {usd} equals the value of rank 1 in grid",
+        f"recommendations: {usd} equals the value of rank 1 in the table grid",
         stated,
         first.reindex(stated.index),
     )
 
 
 def replays_are_their_seconds(tables: Tables) -> Iterator[Equation]:
-    """Require that the time bins of a replay add up to the totals of the replay."""
     by = ["cell", "tenant", "phase"]
     sums = tables["attainment"].groupby([*by, "bin_s"])[["requests", "within"]].sum()
     shares = sums["within"] / sums["requests"]
     of_bins = pd.MultiIndex.from_frame(sums.reset_index()[by])
     stated = tables["replay"].set_index(by)["attained"].reindex(of_bins).set_axis(shares.index)
     yield Equation(
-        "replay: attained equals the share of requests within the SLA over all bins in attainment",
+        "replay: attained equals the share of requests within the SLA over all bins in the table"
+        " attainment",
         stated,
         shares,
     )
@@ -220,11 +215,12 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
     recommendations_are_the_cheapest,
     replays_are_their_seconds,
 )
-"""Rules that need no data besides the tables."""
+"""Rules between tables that need no data besides the tables."""
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the inferences/s of each load line at the lowest certified rate of its repeats.
+    """Return the inferences/s of each load line at its certified rate, which is the lowest
+    certified rate of its repeats.
 
     The result is NaN if a repeat has no certified rate.
     """
@@ -243,7 +239,7 @@ def estimate_rps(tables: Tables, images: Images) -> pd.Series:
 def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
     """Return the total rate of all tenants of each cell.
 
-    The unit is inferences/s, or requests/s without `images`.
+    The rate is in inferences/s, or in requests/s if `images` is empty.
     """
     names = zip(tenants["scenario"], tenants["tenant"], strict=True)
     each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]

@@ -32,18 +32,18 @@ _PANDAS: Final = {
     WHOLE: pd.Int64Dtype(),
     FLAG: pd.BooleanDtype(),
 }
-"""Nullable type of pandas for each type of a column."""
+"""Nullable pandas type for each type of a table column."""
 
 OF_ROWS: Final = (
     SchemaErrorReason.SERIES_CONTAINS_NULLS,
     SchemaErrorReason.DUPLICATES,
     SchemaErrorReason.DATAFRAME_CHECK,
 )
-"""Error codes of pandera that refer to a row, and not to a whole column."""
+"""Error codes of pandera for errors of a single row, and not of a whole column."""
 
 
 class ContradictionError(ValueError):
-    """Error: tables of a study break their rules.
+    """Error: the tables of a study break their rules.
 
     `problems` has one line for each problem. `made_by` names the Snakemake rules that made the
     tables.
@@ -87,7 +87,8 @@ def check_comparison(table: pa.Table) -> None:
 
 
 def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """Return one line for each row that breaks a rule, at most MAX_LISTED per rule."""
+    """Return a message for each row that breaks a rule, with at most MAX_LISTED messages per
+    rule."""
     found = [
         line
         for name, table in tables.items()
@@ -99,7 +100,7 @@ def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
     """Return the contradictions between tables.
 
-    The function compares no tables if a table lacks columns or has duplicate keys.
+    If a table lacks columns or has two rows with the same key, the result is empty.
     """
     if not all(_has_keys(name, table) for name, table in tables.items()):
         return []
@@ -108,7 +109,6 @@ def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def _has_keys(name: str, table: pa.Table) -> bool:
-    """Return whether the table has its columns, and no two rows with the same key."""
     schema: Schema = module_of(name).SCHEMA
     if table.column_names != schema.names:
         return False
@@ -120,7 +120,8 @@ def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
 
 
 def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
-    """Return the rows and columns of one table that break the definition of the table."""
+    """Return a message for each row or column of a table that breaks the definition of the
+    table."""
     if not table.num_rows and table.schema.equals(schema.arrow):
         return []  # pandera needs much time to find no problem in an empty table
     frame = table.to_pandas(types_mapper=_PANDAS.get)
@@ -133,7 +134,6 @@ def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
 
 
 def pandera_schema(schema: Schema) -> pandera.DataFrameSchema:
-    """Return the definition of a table as a pandera schema."""
     return pandera.DataFrameSchema(
         {
             each.name: pandera.Column(
@@ -172,14 +172,13 @@ def _of_rows(of: Relation) -> pandera.Check:
 
 
 def _plain(values: pd.Series) -> pd.Series:
-    """Return numbers as floats, with NaN for null."""
     if values.dtype in (_PANDAS[REAL], _PANDAS[WHOLE]):
         return pd.Series(values.to_numpy(float, na_value=np.nan), values.index)
     return values
 
 
 def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
-    """Return a line for each row that breaks a rule, or the message of pandera about a whole
+    """Return a message for each row that breaks a rule, or pandera's message about a whole
     column."""
     if error.reason_code not in OF_ROWS:
         return [f"{name}: {str(error).splitlines()[0]}"]
@@ -190,7 +189,6 @@ def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaErr
 
 
 def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
-    """Return a function that describes how a row breaks the rule."""
     column, what = error.schema.name, getattr(error.check, "error", "")
     if error.reason_code is SchemaErrorReason.SERIES_CONTAINS_NULLS:
         return lambda row: f"{column} is null, and must not be"
@@ -205,7 +203,6 @@ def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], st
 
 
 def _place(name: str, frame: pd.DataFrame, schema: Schema, row: int) -> str:
-    """Return the number of a row, counted from 1, and the key of the row."""
     of = ", ".join(_text(frame.loc[row, each]) for each in schema.key)
     return f"{name}, row {row + 1} ({of})" if of else f"{name}, row {row + 1}"
 
@@ -217,7 +214,7 @@ def _text(value: Any) -> str:
 
 
 def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield the first MAX_LISTED lines, and one line with the number of the other lines."""
+    """Yield the first MAX_LISTED messages, and then the number of the remaining messages."""
     every = list(lines)
     yield from every[:MAX_LISTED]
     if len(every) > MAX_LISTED:
@@ -225,7 +222,7 @@ def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
-    """Yield differences between the CSV and the Parquet file of a table."""
+    """Yield a message for each difference between the CSV file and the Parquet file of a table."""
     with temporary_folder() as folder:
         twin = folder / path.name
         parquet.write(table, folder / f"{name}.parquet", twin)
@@ -237,14 +234,16 @@ def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
         return
     if len(found) != len(rows) + 1 or found[0] != header:
         yield (
-            f"{name}.csv has {len(found) - 1} rows, and {name}.parquet {len(rows)}"
+            f"{name}.csv has {len(found) - 1} rows, and {name}.parquet has {len(rows)}"
             if found[:1] == [header]
             else f"{name}.csv has other columns than {name}.parquet"
         )
         return
     for number, (mine, its) in enumerate(zip(rows, found[1:], strict=True), start=1):
         if len(its) != len(header):
-            yield f"{name}.csv, row {number} has {len(its)} fields, and the header {len(header)}"
+            yield (
+                f"{name}.csv, row {number} has {len(its)} fields, and the header has {len(header)}"
+            )
             continue
         for column, value, other in zip(header, mine, its, strict=True):
             if value != other:

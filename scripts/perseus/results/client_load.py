@@ -1,4 +1,5 @@
-"""Compare rates with the ceiling of the client, and find reasons to distrust a ceiling."""
+"""Compare rates with the client ceiling (the highest rate that the client can send), and find
+ceilings that are too low."""
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ images per request."""
 def ceiling_problems(
     ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
 ) -> dict[Requests, str]:
-    """Return the reasons why measured ceilings are too low, by request shape.
+    """Return the reasons why measured client ceilings are too low, by request shape (server, model,
+    images per request).
 
-    A ceiling is too low if other processes used the host while it was measured, or if a certified
-    rate is above the ceiling: the client sent the certified rate in valid windows. The function
-    does not compare estimates, since the client never sent requests at the estimated rates.
+    A ceiling is too low if other processes used the host while Perseus measured the ceiling. A
+    ceiling is also too low if it is below a certified rate, which the client sent in valid windows.
+    Estimates do not count, since the client may never have sent requests at the estimated rates.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
@@ -31,8 +33,8 @@ def ceiling_problems(
             load = _load(peak, record.rates_rps(record.certified_scale), every)
             if load > 1:
                 took = (
-                    f"the client sent {load:.0%} of this ceiling in valid windows of {peak.mix}, so"
-                    " the ceiling is too low"
+                    f"the client sent {load:.0%} of this client ceiling in valid windows of"
+                    f" {peak.mix}, so the ceiling is too low"
                 )
                 exceeded |= dict.fromkeys(_keys(peak), took)
     found = dict[Requests, str]()
@@ -46,7 +48,8 @@ def ceiling_problems(
 def client_load(
     peak: RepeatedPeak, ceilings: Sequence[Ceiling], problems: Mapping[Requests, str]
 ) -> float:
-    """Return the load of the client: the sum of rate / client ceiling over the tenants with load.
+    """Return the load of the client at a peak: the sum over the tenants with load of (rate / client
+    ceiling).
 
     The result is NaN if a ceiling is unknown or unreliable.
     """
@@ -55,8 +58,8 @@ def client_load(
 
 
 def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests, str]) -> str:
-    """Return the reason why the ceiling of this request shape is too low; empty without a
-    reason."""
+    """Return the reason why the ceiling of this request shape is too low; empty if the ceiling is
+    reliable."""
     return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
 
 

@@ -24,7 +24,7 @@ _SCENARIO = [
         "scenario",
         TEXT,
         "",
-        "scenario: the server and the tenants that share one Triton model repository",
+        "name of the scenario: a server and the tenants (models) on it",
     ),
 ]
 
@@ -34,23 +34,22 @@ LOAD_LINE = [
         "load_line",
         TEXT,
         "",
-        "name of the load line: at load factor s, the tenants have the rates r(s) = base + s x"
-        " direction",
+        "name of the load line: at load factor s, each tenant has the rate base + s x direction",
     ),
     column(
         "kind",
         TEXT,
         "",
-        "kind of the load line: dedicated (one tenant alone), mix (all rates rise in proportion)"
-        " or hold (the rates of some tenants are constant)",
+        "kind of the load line: dedicated (one tenant alone), mix (all rates rise in a fixed"
+        " ratio) or hold (some tenants keep constant rates)",
         choices=("dedicated", "mix", "hold"),
     ),
     column(
         "weights",
         TEXT,
         "",
-        "weights of a mix in the order of the tenants, such as 3 : 1; whole percent if the mix is"
-        " the mix of the demand",
+        "weights of a mix, such as 3 : 1: ratio of the tenants' shares of their dedicated peaks;"
+        " whole percent in the mix of the demand",
     ),
     column("preset", TEXT, "", "preset: how much evidence the study collects"),
     column("models", TEXT, "", "models of the tenants"),
@@ -58,15 +57,14 @@ LOAD_LINE = [
         "mix",
         TEXT,
         "",
-        "load line in words; its weights and percentages refer to dedicated peaks, unless the"
-        " words say that they refer to requests",
+        "description of the load line, such as a 2 : 1 b; its numbers refer to dedicated peaks, or"
+        " to requests if the description says so",
     ),
     column(
         "verdict",
         TEXT,
         "",
-        "worst outcome of the repeats: ok, predicted, uncertified, infeasible, blocked,"
-        " client_limited, disturbed, unsteady, throttled or failed",
+        "worst outcome of all repeats; in the table tenants, outcome of one repeat",
         choices=Outcome,
     ),
     column("reason", TEXT, "", "reason for a verdict other than ok"),
@@ -75,8 +73,8 @@ LOAD_LINE = [
         "repeats_used",
         WHOLE,
         "",
-        "number of repeats that found a limit of the server; an estimate is the mean over these"
-        " repeats. If the number is less than `repeats`, the interval has an open end"
+        "number of repeats that found the limit of the server; estimates are means over these"
+        " repeats. If this number is less than `repeats`, the 95 % intervals have an open end"
         " (docs/explanation/repeats.md)",
     ),
 ]
@@ -90,28 +88,38 @@ CELL = [
     column("cell", TEXT, "", "folder of the raw results"),
     column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
 ]
-"""The first columns of the tables that contain one kind of experiment only, such as `replay`."""
+"""The first columns of each table that contains a single kind of experiment, such as `replay`."""
 
-CI = "of the 95 % interval (docs/explanation/repeats.md)"
+CI = "(docs/explanation/repeats.md)"
 
 PRECISION = column(
     "precision",
     TEXT,
     "",
-    "numeric precision of the computation: as the runtime reports it if the runtime may choose,"
-    " else as configured; empty if only the server knows the precision",
+    "numeric precision of the computation, such as fp32: reported by a runtime that may choose the"
+    " precision, else configured; empty if only the server knows the precision",
 )
 
 PRICED = [
-    column("currency", TEXT, "", "currency of the stated price; all prices are converted into USD"),
-    column("price_date", TEXT, "", "day on which the price was valid; null if unknown", null=True),
+    column(
+        "currency",
+        TEXT,
+        "",
+        "currency in which the source states the price; Perseus converts all prices into USD",
+    ),
+    column(
+        "price_date",
+        TEXT,
+        "",
+        "day on which the price of the server was valid; null if unknown",
+        null=True,
+    ),
     column("price_source", TEXT, "", "source of the price"),
 ]
 """Columns that describe the price of a server."""
 
 
 def of_price(price: Price) -> Row:
-    """Return the values of the columns PRICED for one price."""
     return {
         "currency": price.currency,
         "price_date": price.date,
@@ -120,7 +128,6 @@ def of_price(price: Price) -> Row:
 
 
 def load_line(peak: RepeatedPeak) -> Row:
-    """Return the values of the columns LOAD_LINE for one peak."""
     task = peak.task
     return {
         **_scenario(task),
@@ -138,7 +145,6 @@ def load_line(peak: RepeatedPeak) -> Row:
 
 
 def cell(task: MeasureTask) -> Row:
-    """Return the values of the columns CELL for one cell."""
     return {**_scenario(task), "cell": task.cell, "repeat": task.repeat}
 
 
@@ -147,14 +153,15 @@ def _scenario(task: MeasureTask) -> Row:
 
 
 def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
-    """Return a value and the two ends of its interval, by the names of the three columns."""
+    """Return a value and the two ends of its interval, as a dictionary with the names of their
+    columns as keys."""
     return {name: found.value, names[0]: found.low, names[1]: found.high}
 
 
 def written(rps: float) -> str:
     """Return a rate as text with four digits.
 
-    A number of 1000 or more keeps all digits before the decimal point. The text never has an
+    A rate of 1000 or more keeps all digits before the decimal point. The text never has an
     exponent.
     """
     decimals = max(3 - math.floor(math.log10(rps)), 0) if rps else 0
@@ -178,7 +185,7 @@ WINDOW = (
 
 
 def compute_ms(window: Mapping[str, Any]) -> float:
-    """Return the mean time that the server takes to read the input, compute the model and write the
-    output; NaN if a part is unknown."""
+    """Return the mean time in ms that the server takes to read the inputs of a request, compute the
+    model and write the outputs; NaN if one of these times is unknown."""
     parts = ("compute_input_ms", "compute_ms", "compute_output_ms")
     return sum(number(window.get(name)) for name in parts)

@@ -13,7 +13,7 @@ JOULES_PER_KWH = 3.6e6
 
 def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
     """Return the cost in USD of a million inferences of one image each, on a server that always
-    serves this rate."""
+    serves `images_per_s`."""
     return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
@@ -21,7 +21,7 @@ def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
 class Energy:
     """Energy of one inference at the certified rate, in joules: the mean of the repeats.
 
-    The energy is NaN if it is unknown. `of` names the hardware whose energy is included.
+    The energy is NaN if it is unknown. `of` names the hardware whose energy `joules` includes.
     """
 
     joules: float
@@ -38,7 +38,7 @@ def energy_per_inference(peak: RepeatedPeak) -> Energy:
     """Return the energy that the GPUs of the server, and the processors and the memory of the host,
     use for one inference.
 
-    If the GPUs of a server do not report their energy, the result is unknown, since the GPUs use
+    If a server has GPUs that do not report their energy, the result is unknown, since the GPUs use
     most of the energy.
     """
     watts = {

@@ -1,4 +1,5 @@
-"""Generate the data dictionary, which lists every result file and column with unit and meaning.
+"""Generate the data dictionary, which lists every result file and every column with its unit and
+meaning.
 
 `make docs/reference/data.md` writes the dictionary into docs/reference/data.md.
 """
@@ -23,16 +24,18 @@ HEAD = """# Data dictionary
 
 `make docs/reference/data.md` makes this page from the code. A test compares the page with the code.
 
-A file of results is Parquet unless its name says otherwise. The metadata of its columns has the
-units and meanings at the time of writing. Times in ns are on the monotonic clock of the measuring
-host; `started` in record.json states one moment both on this clock and as Unix time. Latency counts
-from the intended send time. A null (an empty field in CSV) means that there is no value; the
-verdict of the row says why. A percentile is infinite if too many requests got no response.
+The metadata of a column states the
+unit and the meaning that the column had when the file was written. Times in ns are on the monotonic
+clock of the measuring host; `started` in record.json states one moment both on this clock and as
+Unix time. The latency of a request is the time from its intended send time to its response. A null
+(in CSV an empty field) means that the value is unknown; the verdict of the row says why. A
+percentile of the latency is infinite if too many requests got no response.
 """
 
-CHECKED = """Each table also exists as CSV, with six significant digits. Perseus checks the
-values and rows of every result against this page, and the tables against each other. `checked.json`
-beside the tables lists all rules that hold. A report requires this file.
+CHECKED = """Perseus also writes each table as CSV, with six significant digits. Perseus
+checks each table against the columns and rules on this page, and the tables of a study against each
+other. The file `checked.json` beside the tables lists all rules that hold. Perseus makes a report
+only if this file exists.
 """
 
 COLUMN: Final = ("column", "type", "unit", "values", "meaning")
@@ -43,14 +46,14 @@ def dictionary() -> str:
     parts = [
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
-        "One folder per cell: scenario x load line x repeat. `server.log` is the log of the"
-        " server. If dedicated peaks have repeats, `repeats/<scenario>.<load line>.json` lists"
-        " their record.json files, which shared cells read. `measured/<kind>.json` lists the cells"
-        " of a kind of experiment, each with the SHA-256 of its record.json: tables and figures use"
-        " these cells.\n",
+        "Each folder contains one cell: one repeat of one load line of one scenario. `server.log`"
+        " is the log of the server. If a dedicated peak has repeats, `repeats/<scenario>.<load"
+        " line>.json` lists their record.json files for the cells of shared servers."
+        " `measured/<kind>.json` lists the measured cells of one kind of experiment, from which"
+        " tables and figures are made, each with the SHA-256 of its record.json.\n",
         _table(
             "requests.parquet",
-            "One row per request; each window is a row group of the file.",
+            "One row per request. Each row group of the file contains the requests of one window.",
             REQUESTS_SCHEMA,
         ),
         _table("windows.parquet", "One row per window and tenant.", WINDOWS_SCHEMA),
@@ -61,35 +64,32 @@ def dictionary() -> str:
         _keys(Record),
         *_of_kinds(),
         "## The client's ceilings: `results/<study>/ceilings/<server>.json`\n",
-        "One file per server. Perseus measures the ceilings with a null model, which does no"
-        " work.\n",
+        "One file per server. A ceiling is the highest rate that the client can send on schedule,"
+        " measured with a null model, which does no work.\n",
         _keys(Ceiling),
         "## Tables: `results/<study>/tables/`\n",
         CHECKED,
         *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
-        "The table also exists as CSV, beside `comparison.html`, `summary.md` and the figure."
-        " Perseus checks this table like the tables of a study.\n",
+        "The folder also contains the table as CSV, `comparison.html`, `summary.md` and a"
+        " figure.\n",
         _checked("comparison", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def keys(model: type[BaseModel]) -> dict[str, str]:
-    """Return a table of the keys of a JSON file and their meanings, given the pydantic model of the
-    file."""
+    """Return the meaning of each key of a JSON file, given the pydantic model of the file."""
     fields = model.model_fields.items()
     return {of.alias or name: of.description for name, of in fields if of.description}
 
 
 def _keys(model: type[BaseModel], but: Iterable[str] = ()) -> str:
-    """Return a table of the keys of a pydantic model, without the keys in `but`."""
     told = set(but)
     return _rows(("key", "meaning"), [row for row in keys(model).items() if row[0] not in told])
 
 
 def _of_kinds() -> Iterator[str]:
-    """Yield a table of the keys that each kind of experiment adds to record.json."""
     for name in TABLES:
         record = getattr(module_of(name), "RECORD", None)
         if record is not None:
@@ -106,7 +106,6 @@ def _table(name: str, what: str, schema: pa.Schema) -> str:
 
 
 def _checked(name: str, what: str, schema: Schema) -> str:
-    """Return the section of one table: its columns and the rules that hold in each row."""
     rows = map(_column, schema.columns)
     parts = [f"### {name}.parquet\n\n{what}\n", _rows(COLUMN, rows)]
     if schema.key:
@@ -130,8 +129,8 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """Return the meaning of a column. If the column contains the values of several metrics, refer
-    to their table."""
+    """Return the meaning of a column. For a column with the values of several metrics, refer to the
+    table of metrics."""
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

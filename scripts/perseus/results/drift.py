@@ -1,6 +1,6 @@
 """Estimate the drift of a quantity over hours (docs/explanation/soak.md).
 
-The interval of the drift allows for the autocorrelation of the values.
+The 95 % interval of the drift accounts for the autocorrelation of successive values.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from scipy import special
 from perseus.peak.stats import TAIL, UNKNOWN, Floats, Interval, batches, mean_interval
 
 BLOCKS = 30
-"""Largest number of blocks into which the values are divided. A block has consecutive values, which
-are correlated."""
+"""Largest number of blocks into which the values are divided. Each block has consecutive values."""
 
 FEWEST = 8
 """Least number of blocks for an estimate of the drift, and least number of independent values for
 Sen's interval. With fewer independent values, the interval assumes a random walk."""
 
 STEADY = 0.1
-"""A quantity is steady only if the interval of its change per hour excludes changes above this
+"""A quantity is steady only if the 95 % interval of its change per hour excludes changes above this
 share of `Drift.scale`."""
 
 MIN_CHANGE = 0.01
@@ -40,12 +39,12 @@ class Trend(StrEnum):
 
 @dataclass(frozen=True)
 class Drift:
-    """Straight line through the values of a quantity over time, in hours.
+    """A straight line fitted to the values of a quantity over time in hours.
 
     `first` is the index of the first value after the warm-up. `level` is the value of the line at
-    this index, `per_hour` is the slope of the line, and `hours` is its length. Changes are relative
-    to `scale`. Level and slope are NaN if there are too few values. The line is fitted to the
-    finite values; `was_infinite` is true if some values were infinite.
+    this index, `per_hour` is the slope of the line, and `hours` is its length. The properties
+    compare changes with `scale`. Level and slope are NaN if there are too few values. The line is
+    fitted to the finite values; `was_infinite` is true if some values were infinite.
     """
 
     first: int
@@ -57,7 +56,8 @@ class Drift:
 
     @property
     def trend(self) -> Trend:
-        """Trend of the quantity: STEADY only if the interval excludes a relevant drift."""
+        """Trend of the quantity. The trend is STEADY only if the 95 % interval excludes a relevant
+        drift."""
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale
         if changes and low > 0:
@@ -74,7 +74,7 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
     """Return the drift of `values` over time. Both arrays have shape (n,) and are in the order of
     time.
 
-    The scale of changes is the level, unless `scale` is given.
+    Changes are relative to `scale`, or by default to the level at the start of the line.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) < len(values):
@@ -94,9 +94,9 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 def warm_up(hours: Floats, values: Floats) -> int:
     """Return how many of the first values belong to the warm-up: at most half of all values.
 
-    The truncation minimises the standard error of the slope of the remaining values. MSER (White,
-    Simulation 69(6), 1997) minimises the standard error of the mean, and would mistake a drift for
-    a warm-up.
+    The chosen number minimises the standard error of the slope through the remaining values. MSER
+    (White, Simulation 69(6), 1997) minimises the standard error of the mean, and would mistake a
+    drift for a warm-up.
     """
     n = len(values)
     if n < 2 * FEWEST:
@@ -105,7 +105,7 @@ def warm_up(hours: Floats, values: Floats) -> int:
     left = np.arange(n, 0, -1)
 
     def squares(a: Floats, b: Floats) -> Floats:
-        """Return the sum of squared deviations from the mean, for each truncation point."""
+        """Return the sum of (a - mean a) x (b - mean b) without the first 0, 1, 2, ... values."""
         sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
         return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
 
@@ -115,17 +115,17 @@ def warm_up(hours: Floats, values: Floats) -> int:
 
 
 def blocks(values: Floats) -> Floats:
-    """Return the medians of consecutive blocks, which are robust against outliers."""
+    """Return the medians of consecutive blocks of values. Medians are robust against outliers."""
     return np.array([np.median(each) for each in batches(values, BLOCKS)])
 
 
 def sen(times: Floats, values: Floats) -> Interval | None:
-    """Return the Theil-Sen slope with Sen's interval (JASA 63, 1968), for autocorrelated values;
-    None if there are too few independent values.
+    """Return the Theil-Sen slope of autocorrelated values with Sen's interval (JASA 63, 1968); None
+    if the values are worth too few independent values.
 
-    The variance of Kendall's S is the variance for independent values times the correlation time
-    (Yue and Wang, Water Resources Management 18, 2004). The interval uses Student's t, since few
-    independent values remain.
+    The variance of Kendall's statistic S is its variance for independent values, times the
+    correlation time (Yue and Wang, Water Resources Management 18, 2004). The interval uses
+    Student's t distribution, since few independent values remain.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -141,11 +141,11 @@ def sen(times: Floats, values: Floats) -> Interval | None:
 
 
 def random_walk(times: Floats, values: Floats) -> Interval:
-    """Return the mean slope of a random walk, with an interval by Student's t.
+    """Return the mean slope of a random walk, with an interval from Student's t distribution.
 
-    A random walk has independent increments. The increments between the blocks of a walk are
-    correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values are no
-    random walk but return to a level, the interval is too wide.
+    A random walk has independent increments. The increments between successive blocks of a random
+    walk are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values
+    return to a level, and so are no random walk, the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)

@@ -19,13 +19,13 @@ class _Shape(BaseModel):
 
 
 class _Disturbed(BaseModel):
-    """Disturbances by other processes, as a file of client ceilings states them."""
+    """The part of a file of client ceilings that states disturbances by other processes."""
 
     shapes: tuple[_Shape, ...] = ()
 
 
 class Ended(Ending):
-    """Outcome of a cell, and the estimate of its search.
+    """Outcome of a cell, and the estimated peak if the cell has one.
 
     The estimate may be valid although the outcome is not ok.
     """
@@ -64,15 +64,15 @@ def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
 
 
 def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
-    """Return how other processes disturbed the measurement of client ceilings: a text for each file
-    of disturbed ceilings."""
+    """Return, for each file of disturbed client ceilings, a text that says how other processes
+    disturbed the measurement."""
     found = {path: _disturbed(path) for path in ceilings if path.is_file()}
     return {path: what for path, what in found.items() if what}
 
 
 def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Return the outputs of cells and client ceilings with temporary failures, which must be
-    measured again.
+    """Return the outputs that must be measured again: those of cells and client ceilings with
+    temporary failures.
 
     Snakemake repeats blocked cells by itself, since they depend on these outputs.
     """
@@ -104,15 +104,15 @@ def final_message(
     if again := outputs_to_repeat(records, ceilings):
         by_make = "" if overrides else f"{_make_again(configfiles)}, or "
         yield (
-            f"To measure these again, and all cells that depend on them, run: {by_make}your command"
-            " with"
+            "To measure these cells and ceilings again, and all cells that depend on them, run:"
+            f" {by_make}your command with"
         )
         yield f"  --forcerun {' '.join(map(str, again))}"
 
 
 def _make_again(configfiles: Sequence[Path]) -> str:
-    """Return the `make again` command for the study of these files; the command accepts no
-    overrides."""
+    """Return the command `make again` for the study with these configuration files. The command
+    accepts no overrides."""
     here = Path.cwd()
     named = [f.relative_to(here) if f.is_relative_to(here) else f for f in configfiles]
     files = [f"CONFIGFILE={' '.join(map(str, named))}"] if named else []

@@ -1,4 +1,5 @@
-"""Compare the settings of a grid, and choose the cheapest setting within the bounds.
+"""Compare the settings of a grid (combinations of configured values), and choose the cheapest
+setting within the bounds.
 
 docs/explanation/grids.md explains the method.
 """
@@ -25,11 +26,11 @@ from perseus.study.tasks.tables import GridQuestion, GridSetting
 class Contender:
     """One setting of a grid, with its results.
 
-    `inferences` is the number of inferences per second at the limit, weighted as in
-    `inferences_per_request`. `usd` is the cost of a million inferences. `measured` has the
-    quantities that can have a bound, by column; a quantity is NaN if it was not measured.
-    `excluded` says why the setting cannot be recommended, and is empty otherwise. `peak` is None if
-    the setting was not measured.
+    `inferences` is the number of inferences per second at the limit of the server, with the weights
+    of `inferences_per_request`. `usd` is the cost of a million inferences. `measured` has, by
+    column of the table, the quantities for which a study may set a bound; a quantity is NaN if it
+    was not measured. `excluded` says why the setting cannot be recommended, and is empty otherwise.
+    `peak` is None if the setting was not measured.
     """
 
     of: GridSetting
@@ -58,8 +59,8 @@ class GridComparison:
 
     @property
     def mix(self) -> str:
-        """The dedicated tenant or the description of the load line, with the names of tenants as in
-        the configuration."""
+        """Name of the dedicated tenant or description of the load line, with the names of tenants
+        from the configuration."""
         return self._peak.mix_of(self.question.tenants)
 
     @property
@@ -74,7 +75,8 @@ class GridComparison:
 
 
 def comparisons(results: StudyResults) -> Iterator[GridComparison]:
-    """Yield one comparison of settings for each question whose limits were searched."""
+    """Yield one comparison of settings for each question (a model or a mix) for which Perseus
+    searched limits."""
     for question in results.task.grids:
         peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
         if any(peak is not None for peak in peaks):
@@ -82,7 +84,8 @@ def comparisons(results: StudyResults) -> Iterator[GridComparison]:
 
 
 def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
-    """Rank the settings by joint draws of their costs, without excluded settings."""
+    """Rank the settings by cost, without excluded settings. The probabilities follow from joint
+    draws of the costs."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
     return GridComparison(
@@ -141,14 +144,14 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """Return, for each of T tenants, the number of inferences for which one request counts, shape
+    """Return, for each of T tenants, the number of inferences as which one request counts, shape
     (T,).
 
-    The proportion of a mix refers to the dedicated peaks, and the dedicated peaks differ between
-    settings. So that the costs of all settings refer to the same work, the weight of a request is
-    proportional to its cost on a dedicated server (1 / dedicated peak) with the first setting whose
-    peaks are all known. The weights are scaled so that the mix of this setting has its true number
-    of inferences. For a tenant alone, the weight is the number of images of a request.
+    In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
+    So that the costs of all settings refer to the same work, the number is proportional to the cost
+    of a request on a dedicated server (1 / dedicated peak) with the first setting whose peaks are
+    all known. With this setting, the mix has its true number of inferences. For a tenant alone, the
+    number is the number of images of a request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))
@@ -169,7 +172,7 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
 def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
     """Return the highest p95 of the latency, over all tenants with load and all repeats.
 
-    The p95 of a repeat counts at its certified rate.
+    The function uses the latencies at the certified rate of each repeat.
     """
     rows = (row for record in peak.records for row in results.certified_windows[record.folder])
     loaded = (row for row in rows if row["phase"] != Phase.ALONE and row["offered_rps"])
@@ -199,7 +202,8 @@ def _excluded(
 
 
 def _broken(value: float, key: str, most: float) -> str:
-    """Return the broken bound as text; empty if the setting keeps the bound."""
+    """Return a text that says how a setting breaks a bound; empty if the setting keeps the
+    bound."""
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"

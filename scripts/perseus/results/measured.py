@@ -1,8 +1,8 @@
 """Write and read the lists of measured cells, one list for each kind of experiment.
 
-A study may have ten thousand cells. Therefore the Snakemake inputs of an output that depends on all
-cells are these lists, and not the cells. The lists are in results/<study>/measured, and the raw
-results of the cells are in results/<study>/raw.
+A study may have ten thousand cells. Therefore the jobs that depend on all cells have these lists as
+Snakemake inputs, and not the cells. The lists are in results/<study>/measured, and the raw results
+of the cells are in results/<study>/raw.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from perseus.study.raw_files import RECORD
 class MeasuredCell(BaseModel):
     """A measured cell, with the hash of its record.json.
 
-    A new measurement changes the hash, so that Snakemake makes the dependent files again.
+    A new measurement changes the hash, so that Snakemake makes all files again that depend on the
+    cell.
     """
 
     cell: str
@@ -34,7 +35,6 @@ class Measured(BaseModel):
 
 
 def write(path: Path, cells: Iterable[Path]) -> None:
-    """Write the list of measured cells, given the folders of their raw results."""
     found = tuple(
         MeasuredCell(
             cell=cell.name,
@@ -51,7 +51,8 @@ def folders(lists: Iterable[str]) -> list[Path]:
 
 
 def has_lost_a_cell(path: Path) -> bool:
-    """Return whether the list exists although the raw results of one of its cells are missing."""
+    """Return whether a list of measured cells exists although the raw results of one of its cells
+    are missing."""
     try:
         return not all(cell.exists() for cell in _cells(path))
     except (OSError, ValueError):  # the list does not exist or is not readable

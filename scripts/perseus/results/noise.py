@@ -14,14 +14,15 @@ from perseus.peak.stats import TAIL, Interval
 
 @dataclass(frozen=True)
 class Noise:
-    """Scatter of measured capacities that should be equal.
+    """Variation of measured throughputs that should be equal.
 
-    `between_windows`, `between_restarts` and `floor` are relative to the mean.
+    `between_windows`, `between_restarts` and `floor` are relative to `capacity_rps`, the mean
+    throughput.
 
     `between_windows` is the standard deviation between the windows of one server.
     `between_restarts` is the standard deviation between the means of restarted servers, which
-    includes part of the variation between windows. `floor` is the noise floor: the
-    difference between two cells of the same configuration that chance exceeds in 5 % of pairs.
+    includes part of the variation between windows. `floor` is the noise floor: in only 5 % of
+    cases, two cells with the same configuration differ by more than this share.
     """
 
     capacity_rps: float
@@ -31,14 +32,14 @@ class Noise:
 
 
 def noise(capacities_rps: ArrayLike) -> Noise:
-    """Return the noise, given the capacities in m windows after each of n starts of a server, shape
-    (n, m).
+    """Return the noise of a host, given the throughputs in m windows after each of n starts of a
+    server, shape (n, m).
 
     Both n and m are at least 2.
 
-    The floor is t(0.975, n - 1) x sqrt(2) x the deviation between restarts: the repeatability limit
-    of ISO 5725-6. The standard uses 1.96 and a known deviation; Student's t allows for a deviation
-    that is estimated from n starts.
+    The noise floor is t(0.975, n - 1) x sqrt(2) x (standard deviation between restarts): the
+    repeatability limit of ISO 5725-6. The standard uses 1.96 instead of Student's t, for a known
+    deviation. Student's t accounts for the estimation of the deviation from only n starts.
     """
     rates = np.asarray(capacities_rps, dtype=float)
     (n, m), mean = rates.shape, float(rates.mean())

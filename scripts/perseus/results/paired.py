@@ -2,9 +2,9 @@
 (docs/explanation/sharing-ratio.md).
 
 The searches for the peaks of a mix and of its tenants run minutes apart, and the speed of the host
-changes meanwhile. Therefore the module computes the ratio at saturation from throughputs of the
-tenants alone and together, measured within seconds. A simulated queue with the same service times
-converts the ratio at saturation into the ratio within the SLAs. If the searched peaks contradict
+changes meanwhile. Therefore the module computes the sharing ratio at saturation from throughputs of
+the tenants alone and together, measured within seconds. A simulated queue with the same service
+times converts this ratio into the sharing ratio within the SLAs. If the searched peaks contradict
 the simulated ratio, the module corrects the simulated ratio.
 """
 
@@ -41,9 +41,9 @@ SharedServer = tuple[str, tuple[int, ...]]
 """A scenario, and the indices of its tenants with load."""
 
 STARTS = 0.02
-"""Scale of the half-normal prior for the standard deviation of the logarithm of the ratio at
-saturation between starts of a server. (Four starts on a host with two vCPUs had a standard
-deviation of 0.019.)"""
+"""Scale of the half-normal prior for the standard deviation, between starts of a server, of the
+logarithm of the ratio at saturation. (Four starts on a host with two vCPUs had a standard deviation
+of 0.019.)"""
 
 MODEL_ERROR = 0.015
 """Standard deviation of the logarithm of the simulated ratio around the true ratio, if the queueing
@@ -51,12 +51,12 @@ model fits. (For three mixes on a real host, the mean of the searched ratios of 
 from the simulated ratio by 0.000, -0.022 and -0.017.)"""
 
 INTERFERENCE = 0.1
-"""This share of the logarithm of the ratio at saturation is added to the error of the queueing
-model, since the interference between tenants is known at saturation only."""
+"""The error of the queueing model includes this share of the logarithm of the sharing ratio at
+saturation, since Perseus measures the interference between tenants at saturation only."""
 
 MISFIT = 0.5
-"""If a dedicated peak differs significantly from its simulated limit, this share of the difference
-is added to the error of the queueing model."""
+"""If a dedicated peak differs significantly from its simulated limit, the error of the queueing
+model includes this share of the difference."""
 
 WRONG, FAR = 0.05, 0.25
 """Probability that the queueing model does not fit a server at all, and the standard deviation of
@@ -66,13 +66,13 @@ ALIKE = 0.5
 """Correlation of the errors of the queueing model between the mixes of one server."""
 
 LEAST = 1e-6
-"""Smallest factor by which the module multiplies a searched load factor. It applies if the
-background load without the other tenants already reaches the ratio."""
+"""Smallest factor by which the module multiplies a load factor that a search found. The module uses
+this factor if the constant background load alone already reaches the sharing ratio."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """Return the peaks. The estimates and draws of shared load lines are replaced by those that
-    follow from the paired ratios."""
+    """Return the peaks. Shared load lines get new estimates and draws, which follow from the
+    sharing ratios of interleaved measurements."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -99,9 +99,10 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """Return draws of the logarithm of the ratio at saturation on an average start of each server.
+    """Return, for each shared server, draws of the logarithm of its sharing ratio at saturation, as
+    the mean over starts of the server.
 
-    The draws use all cells with mixes of the same tenants, and each cell starts its own server.
+    The draws use all cells with mixes of the same tenants, since each cell starts a new server.
     """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
@@ -126,8 +127,8 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Return the measured repeats that have a searched limit, rounds at saturation, and a simulated
-    limit."""
+    """Return the measured repeats with a searched limit, rounds of saturation probes, and a
+    simulated limit."""
     return [
         record
         for record in peak.records
@@ -144,10 +145,11 @@ def _rounds(record: PeakRecord) -> list[Round]:
 
 @dataclass(frozen=True)
 class _Line:
-    """Sharing ratio of a mix by the queueing model and by the searches.
+    """Sharing ratio of a mix from the simulated queue and from the searches.
 
     `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
-    its error if the queueing model fits. `searched` is the ratio by the searches.
+    the error of this logarithm if the queueing model fits. `searched` is the sharing ratio from the
+    searches.
     """
 
     alone: Alone
@@ -168,12 +170,13 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """Return draws of the logarithm of the sharing ratio by the queueing model of this cell.
+    """Return draws of the logarithm of the sharing ratio within the SLAs, from the simulated queue
+    of one cell.
 
-    The simulated limit of the mix holds for the server of this cell. The function converts the
-    limit for an average server: it multiplies the limit by (ratio at saturation of an average
-    server / ratio at saturation of this server) ** (1 / utilisation). This power law assumes a
-    constant distance between the limit and the saturation throughput.
+    The simulated limit of the mix holds for the server of this cell. For an average start of the
+    server, the function multiplies this limit by (ratio at saturation of an average start / ratio
+    at saturation of this start) ** (1 / utilisation). This power law assumes a constant distance
+    between the limit and the saturation throughput.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -187,7 +190,8 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
-    """Return the standard deviation of the error of a queueing model that fits."""
+    """Return the standard deviation of the error of the logarithm of a simulated ratio, if the
+    queueing model fits."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
     misfits = [0.0]
@@ -212,10 +216,11 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
     """Return posterior draws of the sharing ratios of all mixes of one server.
 
-    The prior comes from the queueing model. With probability 1 - WRONG, the model fits all mixes of
-    a server; otherwise it fits none. The likelihood comes from the searched ratios, whose errors
-    are correlated if they share dedicated peaks. Prior (in either case) and likelihood are normal
-    in the logarithm, so the posterior is a mixture of two normal distributions.
+    The prior comes from the queueing model. With probability 1 - WRONG, the queueing model fits all
+    mixes of a server; otherwise, the model fits no mix. The likelihood comes from the searched
+    ratios, whose errors are correlated if they share dedicated peaks. The prior of each case and
+    the likelihood are normal in the logarithm, so the posterior is a mixture of two normal
+    distributions.
     """
     of_model, of_searches = (
         np.array(values)
@@ -247,8 +252,8 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """Return the peak with corrected rates: in each draw, rate / dedicated peak, summed over the
-    tenants, equals this ratio."""
+    """Return the peak with corrected rates. In each draw, the sum over the tenants of (corrected
+    rate / dedicated peak) equals `ratio`."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)

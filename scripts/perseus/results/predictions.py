@@ -40,14 +40,14 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
 MAX_MIXES = 100
-"""Largest number of measured mixes and of unmeasured pairs per server. The number limits the
-computing time: each simulation takes some hundredths of a second."""
+"""Largest number of measured mixes and of unmeasured pairs per server. This number limits the
+computing time, since each simulation takes some hundredths of a second."""
 
 Weights = tuple[tuple[str, int], ...]
-"""Mix: the tenants under load, and the weights of their dedicated peaks."""
+"""A mix: the tenants with load, each with the weight of its dedicated peak."""
 
 Mix = frozenset[tuple[str, int]]
-"""Mix without an order of the tenants; the weights have no common divisor."""
+"""A mix without an order of the tenants. The weights have no common divisor."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class MeasuredRatio:
 class PredictedMix:
     """A mix on a server, predicted from the `other_mixes` on this server.
 
-    `missed` is the number of further measured mixes without a ratio, since they violate the SLAs at
-    every load. `measured` is the measured sharing ratio of the mix, None if the mix was not
-    measured. `best` is the prediction model that predicts the other mixes best; None if the
+    `missed` is the number of other measured mixes that violate the SLAs at every load, so that they
+    have no sharing ratio. `measured` is the measured sharing ratio of the mix, or None if the mix
+    was not measured. `best` is the prediction model that predicts the other mixes best; None if the
     evidence is insufficient (`left_out.why_none`).
     """
 
@@ -79,11 +79,12 @@ class PredictedMix:
 
     @property
     def mixes_known(self) -> int:
-        """Number of other mixes that have different models, and not only copies of one model."""
+        """Number of other measured mixes that have different models, and not only copies of one
+        model."""
         return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
-        """Return the sharing ratio of the mix as one prediction model predicts it."""
+        """Return the sharing ratio of the mix that the prediction model `step` predicts."""
         return predicted(step, self.shared, self.other_mixes)
 
     @property
@@ -99,7 +100,7 @@ class SharedServer:
     """A shared server with one preset, and all its measured mixes.
 
     `infeasible` has the mixes of different models that violate the SLAs at every load. `pairs` has
-    the unmeasured mixes of two tenants of the same scenario with equal weights. `measured` and
+    the unmeasured mixes of two tenants of the same scenario, both with weight 1. `measured` and
     `pairs` have at most MAX_MIXES entries each.
     """
 
@@ -115,11 +116,11 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each combination of models, the mix with the most equal weights. Settings of the
-        models do not matter.
+        """For each combination of models, the measured mix with the most equal weights. Models with
+        different settings count as the same model.
 
         The prediction errors of mixes of the same models are correlated, so several mixes are no
-        more evidence for other models than one mix.
+        more evidence about other models than one mix.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -127,8 +128,8 @@ class SharedServer:
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
-        """Yield the mixes of different models, each with the measured mixes from which it is
-        predicted.
+        """Yield the mixes of different models, each with the measured mixes from which Perseus
+        predicts its sharing ratio.
 
         Perseus predicts a measured mix from all other measured mixes, and an unmeasured pair from
         one mix per combination of models.
@@ -154,7 +155,7 @@ class SharedServer:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions for all shared servers of a study."""
+    """Predicted sharing ratios for all shared servers of a study."""
 
     study: str
     servers: tuple[SharedServer, ...]
@@ -228,7 +229,8 @@ def _infeasible(
     """Yield the mixes of different models that violate the SLAs at every load, although each tenant
     keeps its SLA on a dedicated server.
 
-    The function leaves out a mix if another load line measured its ratio.
+    The function leaves out a mix if another load line with the same mix has a measured sharing
+    ratio.
     """
     found = set(measured)
     for peak in lines:
@@ -272,7 +274,8 @@ def _models(of: Shared) -> tuple[str, ...]:
 
 
 def _weights(peak: RepeatedPeak) -> Weights:
-    """Return the weights of a mix; empty for another load line, or if the weights are unknown."""
+    """Return the weights of a mix; empty if the load line is no mix, or if the weights are
+    unknown."""
     is_mix = peak.line == "mix" and peak.weights
     return _loaded(peak.tenants, peak.weights) if is_mix else ()
 

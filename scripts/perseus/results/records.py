@@ -27,12 +27,13 @@ Number = Annotated[float, BeforeValidator(number)]
 
 
 def plain_record(folder: Path) -> Row:
-    """Return the content of record.json in a folder of raw results, with the folder added."""
+    """Return the content of record.json in a folder of raw results, with the additional key
+    `folder`."""
     return {**json.loads((folder / "record.json").read_text()), "folder": folder}
 
 
 class Moment(BaseModel):
-    """One moment, as two clocks of the host show it."""
+    """The same moment on two clocks of the host: Unix time and the monotonic clock."""
 
     unix_ns: int
     monotonic_ns: int
@@ -46,7 +47,7 @@ class Ending(BaseModel):
 
 
 class ServedModelRecord(BaseModel):
-    """A model that a remote server already had before the study."""
+    """A model that a remote server already served before the study."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,11 +59,10 @@ class ServedModelRecord(BaseModel):
 
 
 class Record(BaseModel):
-    """Content of record.json of a cell in `folder`, with the keys that every kind of experiment
-    has.
+    """Content of record.json of a cell: the keys that every kind of experiment has.
 
-    A subclass reads the additional keys of one kind of experiment, which it names in `kind`. The
-    data dictionary contains the descriptions of the keys.
+    Each subclass adds the keys of the kind of experiment that its attribute `kind` names. `folder`
+    is the folder of record.json. The data dictionary prints the descriptions of the keys.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -72,25 +72,26 @@ class Record(BaseModel):
     task: MeasureTask = Field(
         alias="cell",
         description=(
-            "task of the cell: the part of the configuration that determines the measurement"
+            "task of the cell: the part of the configuration that determines what Perseus"
+            " measures in this cell"
         ),
     )
     host: dict[str, Any] = Field(
         description=(
             "facts of the host: processor, memory, kernel, cores of server and client, and"
-            " versions of the software; `cpu_quota_cores` is the CPU quota of the container, null"
-            " without a quota; `topology` says whether the machine reports which CPUs share a"
-            " physical core (`tells_siblings`), on which CPUs server and client share a physical"
-            " core (`shared_by_server_and_client`), and the NUMA nodes of server and client; `gpu`"
+            " versions of the software. `cpu_quota_cores` is the CPU quota of the container, null"
+            " without a quota. `topology` says whether the machine reports which CPUs share a"
+            " physical core (`tells_siblings`), and lists the CPUs of physical cores that server"
+            " and client share (`shared_by_server_and_client`), and the NUMA nodes of both. `gpu`"
             " has the driver, the CUDA version, whether MPS runs, and each GPU with its MIG"
-            " instances; `client_realtime` says whether the kernel scheduled the client processes"
+            " instances. `client_realtime` says whether the kernel scheduled the client processes"
             " before ordinary processes (SCHED_RR), null if no client ran"
         )
     )
     gpu_watts: Number = Field(
         description=(
             "total power of all GPUs of the server, W: mean over the last certification window"
-            " that passed, or over the first replay window with all tenants; null without this"
+            " that passed (in a replay, over the first window with all tenants); null without this"
             " window, or if the GPUs do not report their power"
         )
     )
@@ -98,44 +99,47 @@ class Record(BaseModel):
         default=float("nan"),
         description=(
             "mean power of the host's processors and their memory in the same window as"
-            " `gpu_watts`, W, by the counters of /sys/class/powercap. The power includes all"
-            " processes, also the client; null if the server is remote, or if the counters do not"
-            " exist or are not readable"
+            " `gpu_watts`, W, from the counters in /sys/class/powercap. The power includes all"
+            " processes of the host, also the client; null if the server is remote, or if the"
+            " counters do not exist or are not readable"
         ),
     )
     started: Moment = Field(
         description=(
-            "when the cell began: `unix_ns` and `monotonic_ns` are the same moment on two clocks,"
-            " so that the monotonic times of the other files can be dated"
+            "start of the measurement of the cell on two clocks: `unix_ns` is Unix time, and"
+            " `monotonic_ns` is on the monotonic clock of the other files of the cell"
         )
     )
     finished_monotonic_ns: int = Field(
-        description="when the cell ended, on the monotonic clock, ns"
+        description="end of the measurement of the cell, ns on the monotonic clock"
     )
     attempt: int = Field(
         description=(
-            "number of the attempt that counts, from 1: the record and the tables describe the"
-            " server and the windows of this attempt"
+            "number of the attempt that counts (the first attempt is 1): record.json and the"
+            " tables describe the server and the windows of this attempt"
         )
     )
     attempts: tuple[Ending, ...] = Field(
-        description="`outcome` and `reason` of each attempt: a cell with a temporary failure"
-        " (unsteady, throttled, client_limited, disturbed or failed) is measured again on a fresh"
-        " server"
+        description="`outcome` and `reason` of each attempt to measure the cell: after a temporary"
+        " failure (unsteady, throttled, client_limited, disturbed or failed), Perseus"
+        " measures the cell again on a fresh server"
     )
     startup_s: Number = Field(
         description=(
-            "time in s from the start of the server until all models are ready; null without a"
-            " server"
+            "time from the start of the server until all models are ready, s; null if the cell has"
+            " no server"
         )
     )
     server_name: str | None = Field(
         default="triton",
-        description="name of the server software, as the server reports it; null without a server",
+        description=(
+            "name of the server software, as the server reports it; null if the cell has no server"
+        ),
     )
     triton_version: str | None = Field(
         description=(
-            "version of the server software, as the server reports it; null without a server"
+            "version of the server software, as the server reports it; null if the cell has no"
+            " server"
         )
     )
     tells_statistics: bool = Field(
@@ -148,32 +152,35 @@ class Record(BaseModel):
     image_id: str | None = Field(
         default=None,
         description=(
-            "id of the container image that docker or podman ran: if the tag now names another"
-            " image, the id differs; null for other launchers"
+            "id of the container image that docker or podman ran, since a tag may later name"
+            " another image; null for other launchers"
         ),
     )
     round_trip_p50_ms: Number = Field(
         description=(
-            "median latency of 20 health requests over gRPC, one after another, before any load:"
-            " the time that the network and the server's front end add to every latency, ms"
+            "median latency of 20 health requests over gRPC, one after another before any load,"
+            " ms: the time that the network and the server's front end add to every latency"
         )
     )
     first_inference_ms: dict[str, Number] = Field(
-        description="per tenant, latency of the very first request to the server, ms"
+        description=(
+            "per tenant, latency of its very first request after the start of the server, ms"
+        )
     )
     relative_errors: dict[str, Number] = Field(
         description=(
-            "per tenant, relative error of the responses, compared with the results of torch; for"
-            " a `served_model`, relative difference between the responses to the same request,"
-            " sent twice; null for models whose responses change from request to request"
+            "per tenant, relative error of the responses of the server, compared with the results"
+            " of torch for the same inputs; for a `served_model`, relative difference between two"
+            " responses to the same request; null for models whose responses change from request"
+            " to request"
         )
     )
     computed_precisions: dict[str, str | None] = Field(
         default={},
         description=(
-            "per tenant, the numeric precision of the computation: as the runtime reports it if"
-            " the runtime may choose (OpenVINO), else as configured; null if only the server knows"
-            " it"
+            "per tenant, numeric precision of the computation: reported by a runtime that may"
+            " choose the precision (OpenVINO), else configured; null if only the server knows the"
+            " precision"
         ),
     )
     max_batch_sizes: dict[str, int] = Field(
@@ -187,34 +194,33 @@ class Record(BaseModel):
     served_models: dict[str, ServedModelRecord] = Field(
         default={},
         description=(
-            "per tenant with a `served_model`, facts about this model on its server:"
-            " `version`, `backend`, `inputs` and `outputs` (with the requested shapes),"
-            " `max_batch_size` (0: the model has no batch dimension), `dynamic_batching`, and"
-            " `config_sha256` of its configuration; no fact covers the model files, because a"
-            " server does not report their content"
+            "per tenant with a `served_model`, facts about this model on its server: `version`,"
+            " `backend`, `inputs` and `outputs` (with the requested shapes), `max_batch_size` (0:"
+            " the model has no batch dimension), `dynamic_batching`, and `config_sha256` of its"
+            " configuration; a server does not report the content of the model files"
         ),
     )
     outcome: str = Field(
         description=(
-            "outcome of the cell: ok, uncertified (no rate was certified; the cell mostly has an"
-            " estimate), predicted (not measured, since earlier mixes predict the result well"
-            " enough), infeasible (the server cannot keep the SLA at any load, or the server died"
-            " under the load of a soak test, or a setting of a grid has no model to serve),"
-            " blocked (the rates of the cell depend on dedicated peaks that were not found),"
-            " client_limited (the client reached its limit before the server), disturbed (other"
-            " processes made the windows invalid), unsteady (the speed of the server changed),"
-            " throttled (a CPU quota stopped the server) or failed (the server died or responded"
-            " with errors; in the cells of a grid, and in shared cells that use dedicated peaks,"
-            " also: the server did not start or sent wrong responses)"
+            "outcome of the cell: ok, uncertified (no tested rate was certified; the cell mostly"
+            " has an estimate), predicted (not measured, since earlier mixes predict the result"
+            " well enough), infeasible (the server cannot keep the SLA at any load, or the server"
+            " died under the load of a soak test, or the model cannot be exported for a setting of"
+            " a grid), blocked (the rates of the cell depend on dedicated peaks that were not"
+            " found), client_limited (the client reached its limit before the server), disturbed"
+            " (other processes made the windows invalid), unsteady (the speed of the server"
+            " changed), throttled (a CPU quota stopped the server) or failed (the server died or"
+            " responded with errors; in the cells of a grid, and in shared cells that use"
+            " dedicated peaks, also: the server did not start or sent wrong responses)"
         )
     )
     reason: str = Field(description="reason for an outcome other than ok")
     requests: int = Field(
-        description=("number of requests that count, in all windows of all attempts")
+        description=("number of requests in all windows of all attempts, without settling times")
     )
     measured_s: float = Field(description="total length of all windows of all attempts, s")
     unloaded_p50_ms: dict[str, Number] = Field(
-        description="per tenant, median latency without load, ms: requests one after another"
+        description=("per tenant, median latency of single requests without load, ms")
     )
     unseen_p50_ms: dict[str, Number] = Field(
         default_factory=dict,
@@ -226,33 +232,33 @@ class Record(BaseModel):
     unbatched_limit_rps: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, largest throughput of its instances without batching, requests/s: the"
-            " number of instances divided by the service time of a request with inputs that the"
-            " server has not seen before; null for models that form batches or are ensembles, or"
-            " if the server does not report the time"
+            "per tenant, largest throughput of its model instances without batching, requests/s:"
+            " the number of instances divided by the service time of a request with inputs that"
+            " the server has not seen before; null for ensembles and for models that form batches,"
+            " or if the server does not report the service time"
         ),
     )
     traces: dict[str, str] = Field(
         default={},
         description=(
-            "per replayed file of recorded arrivals, a summary: requests, duration, mean rate, and"
-            " the column of the times with its unit"
+            "per replayed trace file, a summary in words: number of requests, duration, mean rate,"
+            " and the name and unit of the column with the arrival times"
         ),
     )
     throttled: str | None = Field(
         default=None,
         description=(
-            "share of the quota periods in which a CPU quota stopped the server and the client, in"
-            " words; null if the share is at most 1 %"
+            "share of the quota periods in which a CPU quota stopped the server and the client, as"
+            " text; null if at most 1 %"
         ),
     )
     warnings: tuple[str, ...] = Field(
         default=(),
         description=(
-            "doubts about the results, one sentence each. Causes of doubts: the throughput of a"
-            " tenant in the median window of a phase exceeds 1.2 x `unbatched_limit_rps`; the"
-            " runtime computes a model in another precision than configured; a CPU quota stops the"
-            " server; a tenant has `deterministic: false`"
+            "reasons to doubt the results, one sentence each: in the median window of a phase, the"
+            " throughput of a tenant exceeds 1.2 x `unbatched_limit_rps`; the runtime computes a"
+            " model in another precision than configured; a CPU quota stops the server; a tenant"
+            " has `deterministic: false`"
         ),
     )
     request_bytes: dict[str, Number] = Field(
@@ -270,7 +276,7 @@ class Record(BaseModel):
         ),
     )
     errors: dict[str, dict[str, str]] = Field(
-        description="per tenant, the first message of each kind of error"
+        description="per tenant, the first error message of each kind of failed request"
     )
 
     @classmethod
@@ -291,23 +297,23 @@ class Record(BaseModel):
 
 
 class Line(BaseModel):
-    """Load line r(s) = base + s x direction, with one entry per tenant."""
+    """Load line: at load factor s, each tenant has the rate base + s x direction."""
 
     base_rps: tuple[Number, ...]
     direction_rps: tuple[Number, ...]
 
 
 class RoundRecord(BaseModel):
-    """Throughputs in one round of saturation probes of a shared cell: of each tenant alone, and of
-    each tenant while all tenants are under load together."""
+    """Throughput of each tenant in one round of saturation probes: alone, and while all tenants are
+    under load."""
 
     alone_rps: tuple[Number, ...]
     together_rps: tuple[Number, ...]
 
 
 class ModelRecord(BaseModel):
-    """Limits of a simulated queue (see `model` in PeakRecord); empty or NaN if the service times
-    are unknown."""
+    """Largest loads within the SLAs in a simulated queue (see `model` in PeakRecord); empty or NaN
+    if the service times are unknown."""
 
     alone_rps: tuple[Number, ...] = ()
     scale: Number = float("nan")
@@ -321,44 +327,54 @@ class PeakRecord(Record):
     kind: ClassVar[str] = "peak"
 
     line: Line = Field(
-        description="the load line r(s) = base + s x direction: `base_rps` and `direction_rps`,"
-        " requests/s, one entry per tenant"
+        description=(
+            "load line: at load factor s, each tenant has the rate base + s x direction;"
+            " `base_rps` and `direction_rps`, requests/s, one entry per tenant"
+        )
     )
     weights: tuple[int, ...] = Field(
         default=(),
         description=(
-            "per tenant, the weight in the measured mix, in whole percent if the mix is the mix of"
-            " the demand; empty for load lines that are no mix"
+            "per tenant, its weight in the measured mix, in whole percent for the mix of the"
+            " demand; empty for load lines that are no mix"
         ),
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the dedicated peak in requests/s from which the load line is computed;"
+            "per tenant, the dedicated peak from which Perseus computed the load line, requests/s;"
             " empty in a dedicated cell"
         )
     )
-    estimate_scale: Number = Field(description="estimate of the peak, as load factor s")
+    estimate_scale: Number = Field(
+        description="estimated peak, as a load factor s on the load line"
+    )
     certified_scale: Number = Field(
-        description=("certified load factor: the highest s that passed fresh windows")
+        description=(
+            "certified load factor: the highest tested load factor at which new windows after the"
+            " search passed"
+        )
     )
     certified_window: int = Field(
-        description="number of the last window that certified the load factor; -1 if there is none"
+        description=(
+            "number of the last window that certified `certified_scale`; -1 if no load factor was"
+            " certified"
+        )
     )
     first_failing_scale: Number = Field(
-        description=(
-            "lowest load factor s above the certified load factor at which a window failed"
-        )
+        description=("lowest load factor above `certified_scale` at which a window failed")
     )
     cliff: str = Field(
         description=(
-            "cliff: the load step of at most 25 % over which the latency rises more than 20 times,"
-            " from within the SLA to beyond the SLA; empty without a cliff"
+            "cliff in words: an increase of the load by at most 25 % that raises the latency by a"
+            " factor of more than 20, from within the SLA to beyond the SLA; empty without a cliff"
         )
     )
     other_load: str = Field(
         default="",
-        description="largest load of other processes on the server's cores or GPUs in a valid"
-        " window; empty if it was at most 10 %",
+        description=(
+            "largest load of other processes on the server's cores or GPUs in a valid window;"
+            " empty if this load was at most 10 %"
+        ),
     )
     speeds_rps: dict[str, tuple[Number, ...]] = Field(
         description="per tenant, the throughput of the tenant alone in each saturation probe of"
@@ -375,19 +391,19 @@ class PeakRecord(Record):
     rounds: tuple[RoundRecord, ...] = Field(
         default=(),
         description=(
-            "throughput of the saturated server in each round, requests/s per tenant: `alone_rps`"
-            " of each tenant alone, `together_rps` of all tenants together; null for a tenant"
-            " without load"
+            "throughput of the saturated server in each round of saturation probes, requests/s per"
+            " tenant: `alone_rps` while the tenant is alone, `together_rps` while all tenants are"
+            " under load; null for a tenant without load"
         ),
     )
     model: ModelRecord = Field(
         default=ModelRecord(),
         description=(
-            "limits of a simulated queue with the service times of this cell: `alone_rps`, the"
-            " limit of each tenant alone, requests/s; `scale`, the load factor at the limit of the"
-            " load line; `scale_error`, the standard deviation of the logarithm of `scale` due to"
-            " the uncertain queueing discipline; and `utilisation`, the utilisation of the server"
-            " at this load factor"
+            "largest loads within the SLAs in a simulated queue with the service times of this"
+            " cell: `alone_rps`, the limit of each tenant alone, requests/s; `scale`, the load"
+            " factor at the limit of the load line; `scale_error`, the standard deviation of the"
+            " logarithm of `scale` due to the uncertain queueing discipline; and `utilisation` of"
+            " the server at `scale`"
         ),
     )
     posterior_scales: tuple[float, ...] = Field(
@@ -404,12 +420,13 @@ class PeakRecord(Record):
         return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
     def rates_rps(self, scale: float) -> Floats:
-        """Return the requests/s of each tenant at a load factor of the load line."""
+        """Return the rate of each tenant in requests/s at the load factor `scale`."""
         return np.array(self.line.base_rps) + scale * np.array(self.line.direction_rps)
 
 
 class ClosedLoad(BaseModel):
-    """Results of the client in a closed loop with a fixed number of requests in flight."""
+    """Throughput and CPU time of the client in a closed loop with a fixed number of requests in
+    flight."""
 
     concurrency: int
     rate_rps: float
@@ -426,7 +443,7 @@ class OpenLoad(BaseModel):
 
 
 class RequestShape(BaseModel):
-    """A request shape, its models, and the loads that the client tried."""
+    """A request shape, the models with this shape, and the loads that the client tried."""
 
     models: tuple[str, ...]
     inputs: str
@@ -439,32 +456,35 @@ class RequestShape(BaseModel):
 
     @property
     def highest_valid(self) -> OpenLoad | None:
-        """Ceiling of the client: the first rate with a valid window, since the rates are in
-        descending order."""
+        """Ceiling of the client: the highest rate with a valid window. The rates are in descending
+        order."""
         return next((each for each in self.open if each.valid), None)
 
 
 class Ceiling(BaseModel):
-    """Content of the file of client ceilings beside one server."""
+    """Content of the file of client ceilings for one server."""
 
     model_config = ConfigDict(frozen=True)
 
     server: str = Field(description="name of the server in the configuration")
     client: MeasuredClient = Field(description="the `client` part of the configuration")
     arrivals: MeasuredArrivals = Field(
-        description=("arrival process of the study, which the ceiling windows use, too")
+        description=(
+            "arrival process of the study; the windows that measure the client ceiling use the"
+            " same process"
+        )
     )
     processes: int = Field(description="number of client processes")
     started_unix_ns: int = Field(description="Unix time at which the measurement began, ns")
     host: dict[str, Any] = Field(description="as in record.json")
     shapes: tuple[RequestShape, ...] = Field(
         description=(
-            "per request shape: its models; `closed`, the throughput and the CPU time of the"
-            " client at several concurrencies; `open`, the tried rates in descending order, each"
-            " with its send lag and whether the window was valid (the first valid rate is the"
-            " ceiling); `longest_lag_ms`, the largest allowed p99 of the send lag; `disturbed`,"
-            " the closed loops and rates that other processes disturbed, so that the ceiling may"
-            " be too low (empty without a disturbance)"
+            "one entry per request shape: its models; `closed`, the throughput and the CPU time of"
+            " the client at several concurrencies; `open`, the tried rates in descending order,"
+            " each with its send lag and whether its window was valid (the highest valid rate is"
+            " the ceiling); `longest_lag_ms`, the largest allowed p99 of the send lag;"
+            " `disturbed`, the closed loops and rates that other processes disturbed, so that the"
+            " ceiling may be too low (empty without a disturbance)"
         )
     )
 

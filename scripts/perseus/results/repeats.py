@@ -1,10 +1,10 @@
 """Combine the repeats of a search into one peak with its uncertainty (docs/explanation/repeats.md).
 
-Each repeat is one cell that searches a load line. Draws express the uncertainty of the peak: the
-posterior distribution of each repeat, and the variation between repeats. Draw d of one peak is
-joint with draw d of every other peak, so that ratios have the uncertainty of all their peaks. A
-repeat that found no limit is called lost. The remaining repeats are then a biased selection, so the
-interval has one or two open ends.
+Each repeat is one cell that searches the peak of a load line. Draws express the uncertainty of the
+peak: the posterior distribution of each repeat, and the variation between repeats. Draw d of one
+peak is joint with draw d of every other peak, so that ratios have the uncertainty of all their
+peaks. If a repeat found no limit, the other repeats are a biased selection, so the interval of the
+peak has one or two open ends.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A positive quantity with draws. If a peak is missing, the value is NaN, without draws.
+    """A positive quantity with draws. If a peak is missing, the value is NaN and `draws` is empty.
 
     If `open_below` is true, the interval of the quantity begins at 0. If `open_above` is true, the
-    interval ends at infinity.
+    interval of the quantity ends at infinity.
     """
 
     value: float
@@ -59,11 +59,8 @@ class Quantity:
         return len(self.draws) > 0
 
     def interval(self, tail: float = TAIL) -> Interval:
-        """Return the interval that leaves out the share `tail` of the draws on each side; NaN
-        without draws.
-
-        An open end is 0 or infinity.
-        """
+        """Return the interval that leaves out the share `tail` of the draws at each end; NaN
+        without draws."""
         if not self.is_known:
             return Interval(self.value, np.nan, np.nan)
         low, high = np.quantile(self.draws, [tail, 1 - tail])
@@ -80,7 +77,7 @@ class Quantity:
     def over(self, other: Quantity) -> Quantity:
         """Return this quantity divided by the other quantity, draw by draw.
 
-        An open end of this or of the other quantity opens an end of the result.
+        If this quantity or the other quantity has an open end, the quotient has an open end, too.
         """
         return Quantity(
             self.value / other.value,
@@ -100,8 +97,8 @@ class RepeatedPeak:
 
     `scale` and `rates_rps` (T,) are the means of the repeats that found a limit of the server, or
     NaN if no repeat found a limit; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then
-    empty. `correction` is the factor by which interleaved measurements correct the searched load
-    factors (`results.paired`).
+    empty. `correction` is the factor by which interleaved measurements (`results.paired`) correct
+    the load factors that the searches found.
     """
 
     records: tuple[PeakRecord, ...]
@@ -135,7 +132,8 @@ class RepeatedPeak:
         """Numeric precision of the models: the precision of the computation if it is known, else
         the configured precision.
 
-        If the precisions of the tenants differ, " + " joins them. Unknown precisions are left out.
+        If tenants have different precisions, the text joins the precisions with " + ". Unknown
+        precisions are left out.
         """
         computed = self.records[0].computed_precisions
         found = (computed.get(each.name) or each.precision for each in self.task.tenants)
@@ -169,22 +167,24 @@ class RepeatedPeak:
 
     @property
     def open_below(self) -> bool:
-        """True if a lost repeat may have had a lower limit than the others."""
+        """True if a repeat that found no limit may have had a lower limit than the other
+        repeats."""
         return any(record.outcome != Outcome.CLIENT_LIMITED for record in self.lost)
 
     @property
     def open_above(self) -> bool:
-        """True if a lost repeat may have had a higher limit than the others."""
+        """True if a repeat that found no limit may have had a higher limit than the other
+        repeats."""
         return any(record.outcome not in SERVER_COULD_NOT for record in self.lost)
 
     @property
     def point(self) -> Quantity:
-        """Load factor at the estimated peak."""
+        """Load factor at the estimated peak, with its draws."""
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
-        """Return the weighted sum of the rates of all tenants at the peak; `weights` has one weight
-        for all tenants or one per tenant."""
+        """Return the weighted sum of the rates of all tenants at the peak. `weights` is one weight
+        for all tenants, or has one weight per tenant."""
         return Quantity(
             float((self.rates_rps * weights).sum()),
             (self.rates_draws_rps * weights).sum(axis=1),
@@ -199,8 +199,8 @@ class RepeatedPeak:
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """Return the limit of a tenant alone in a simulated queue, as the mean of the repeats; NaN
-        if unknown."""
+        """Return the largest rate within the SLA of a tenant alone in a simulated queue, as the
+        mean of the repeats; NaN if unknown."""
         place = self.tenants.index(tenant)
         limits = [
             r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
@@ -260,7 +260,7 @@ class RepeatedPeak:
 
     @property
     def certified(self) -> tuple[float, Floats]:
-        """Lowest certified load factor of all repeats, and its rates; NaN if a repeat has no
+        """Lowest certified load factor of all repeats, with its rates; NaN if a repeat has no
         certified rate."""
         scales = [record.certified_scale for record in self.records]
         lowest = int(np.argmin(scales))  # NaN counts as the lowest value
@@ -268,7 +268,7 @@ class RepeatedPeak:
 
     @property
     def first_failing(self) -> tuple[float, float]:
-        """Lowest `first_failing_scale` of all repeats, with its total rate."""
+        """Lowest load factor of all repeats at which a window failed, and its total rate."""
         failing = [(record.first_failing_scale, record) for record in self.records]
         found = [(s, float(r.rates_rps(s).sum())) for s, r in failing if not np.isnan(s)]
         return min(found, default=(np.nan, np.nan))
@@ -293,10 +293,10 @@ def combine(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> RepeatedPeak:
-    """Combine the repeats of one load line into a peak. Each load line has its own random stream.
+    """Combine the repeats of one load line into a peak.
 
-    `deviations` (draws,) are draws of the standard deviation between repeats. Without them, only
-    the repeats of this load line are evidence of this standard deviation.
+    `deviations` (draws,) are draws of the standard deviation between repeats. If `deviations` is
+    None, only the repeats of this load line are evidence of this standard deviation.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
@@ -343,16 +343,13 @@ def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
     """Return the dedicated peaks of the tenants of a load line, on the same server with the same
-    preset.
-
-    Equal presets make the amounts of evidence comparable.
-    """
+    preset."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
 def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
-    """Return the peaks that were measured and that have a limit."""
+    """Return the peaks that were measured and at which a limit of the server was found."""
     return [each for each in peaks if each is not None and each.is_known]
 
 
@@ -360,9 +357,9 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
     """Return the sharing ratio sum(w_i r_i / C_i) at the limit of a load line.
 
     Tenant i has the rate r_i at this limit, the dedicated peak C_i, and the weight w_i in
-    `weights`. The speed of a host changes from one cell to the next, so the function converts each
-    dedicated peak to the speed of the host in the shared cell (`capacities`). The saturation probes
-    of a tenant alone measure the speed in both cells.
+    `weights`. The speed of a host changes between cells, so the function converts each dedicated
+    peak to the speed of the host in the shared cell (`capacities`). In both cells, saturation
+    probes measure the speed.
     """
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
@@ -382,8 +379,8 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
     """Return the dedicated peaks of the tenants with load, converted to the speed of the host in
     the cells of this load line.
 
-    The result is the values in requests/s, shape (loaded tenants,), and draws of these values,
-    shape (draws, loaded tenants). All dedicated peaks must be known.
+    The results are the peaks in requests/s, shape (loaded tenants,), and draws of the peaks, shape
+    (draws, loaded tenants). All dedicated peaks must be known.
     """
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
@@ -399,11 +396,12 @@ def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
 
 
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Return the factor by which the speed of the host in this cell changes each dedicated peak.
+    """Return the factor by which the speed of the host in the cells of `peak` changes each
+    dedicated peak.
 
-    The factor is the quotient of two simulated limits of the tenant alone: with the service times
-    of this cell, and with those of the dedicated cell. If a limit is unknown, the factor follows
-    from the speeds in both cells.
+    The factor is the quotient of two limits of the tenant alone in a simulated queue: with the
+    service times of `peak`, and with those of the dedicated peak. If a limit is unknown, the factor
+    follows from both speeds.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

@@ -29,11 +29,11 @@ class Saving:
 
 
 def savings(ratios: Sequence[Quantity]) -> list[Saving]:
-    """Return the saving of each shared load line of one scenario, from its sharing ratio; NaN if a
-    peak is missing.
+    """Return the saving of each shared load line of one scenario, given its sharing ratio. The
+    saving is NaN if a peak is missing.
 
-    The largest of several savings is biased upwards by chance; the interval `simultaneous` corrects
-    for this bias.
+    By chance, the largest of several estimated savings is usually too high. The interval
+    `simultaneous` accounts for this bias.
     """
     known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
@@ -41,12 +41,12 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return the tail probability for which the percentile intervals hold for all load lines at
+    """Return the tail probability with which the percentile intervals of all load lines hold at
     once.
 
-    `draws` has shape (lines, draws). A share CONFIDENCE of the joint draws lies between the
-    quantiles `tail` and 1 - `tail` of every line (balanced simultaneous confidence sets: Beran, J.
-    Am. Stat. Assoc. 83, 1988). For one line, the result is the tail of the ordinary interval.
+    `draws` has shape (lines, draws). The result `tail` is such that the share CONFIDENCE of the
+    joint draws lies between the quantiles `tail` and 1 - `tail` of every load line (balanced
+    simultaneous confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988).
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
     tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)

@@ -1,8 +1,8 @@
-"""Fit the throughput of a closed loop over its concurrency, and find the knee
+"""Fit the throughput of closed loops over the concurrency, and find the knee
 (docs/explanation/closed-loops.md).
 
 The module fits two laws. Both laws have two asymptotes: a straight line, on which each request in
-flight adds the throughput of a single request, and the largest throughput. The knee is the
+flight adds the throughput of a single request, and the saturation throughput. The knee is the
 intersection of the asymptotes: N* = R/D of operational analysis (Denning and Buzen, ACM Computing
 Surveys 10(3), 1978), where R is the time of a request alone, and D its service time at the
 bottleneck.
@@ -20,28 +20,28 @@ from scipy import special
 from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
 FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
-"""Least number of measured concurrencies for a fit of the queueing network (two parameters), and
-for a choice between both laws."""
+"""Least number of measured concurrencies for a fit of the queueing network, which has two
+parameters, and for a choice between the two laws."""
 
 BEYOND = 8.0
 """Largest knee that the fit tries, as a multiple of the highest measured concurrency."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
 """Numbers of values that each pass of the fit tries for the knee and for kappa, and number of
-passes. Each pass tries values closer to the best values."""
+passes. Each pass tries values that are closer to the best values of the previous pass."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
     """Return the throughput by a closed queueing network, relative to the throughput of one
     request.
 
-    The result has shape (values of the knee, concurrencies in `in_flight`).
+    The result has shape (values in `knee`, values in `in_flight`).
 
     The law is a closed queueing network with one queueing station, whose service time is D, and a
-    delay of R - D (the machine-repairman model). Its throughput at concurrency N is X(N) =
-    (1 - B(N, R/D - 1)) / D, with Erlang's loss formula B. Exact mean-value analysis has the same
-    result (Lazowska et al., Quantitative System Performance, 1984, chapter 6). The law does not use
-    `kappa`.
+    delay of R - D (the machine-repairman model). Its throughput at concurrency N is X(N) = (1 -
+    B(N, R/D - 1)) / D, with Erlang's loss formula B. Exact mean-value analysis gives the same
+    throughput (Lazowska et al., Quantitative System Performance, 1984, chapter 6). The law does not
+    use `kappa`.
     """
     load, lost, found = knee - 1, np.ones_like(knee), []
     for n in range(1, max(in_flight) + 1):
@@ -70,13 +70,13 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law that is fitted to `levels` concurrencies, with 95 % intervals. An infinite end of an
-    interval means that the data do not bound the parameter.
+    """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals. An interval
+    ends at infinity if the data do not bound the parameter.
 
     `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the saturation
     throughput, 1/D, which the server never reaches if `kappa` is above 0. `highest` is the
-    concurrency beyond which the throughput falls, or infinite without `kappa`. `error` is the root
-    mean square of the relative deviations from the law.
+    concurrency beyond which the throughput falls, infinite if `kappa` is 0. `error` is the root
+    mean square of the relative deviations of the measured throughputs from the law.
     """
 
     law: str
@@ -114,10 +114,10 @@ def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
     """Return the law that fits the measured throughputs best; None if there are too few
     concurrencies.
 
-    The concurrencies are in ascending order. The choice uses Akaike's criterion, corrected for few
-    values, with the variance as one of the parameters (Burnham and Anderson, Model Selection, 2nd
-    ed., section 2.4). For the universal law, the criterion needs at least six concurrencies; with
-    fewer concurrencies, the function fits the queueing network.
+    The concurrencies are in ascending order. The choice between the laws uses Akaike's criterion,
+    corrected for few values, with the variance as one of the parameters (Burnham and Anderson,
+    Model Selection, 2nd ed., section 2.4). For the universal law, the criterion needs at least six
+    concurrencies; with fewer concurrencies, the function fits the queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -138,10 +138,10 @@ def _criterion(fit: Fit, parameters: int) -> float:
 def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
     """Fit a law to the logarithms of the throughput by least squares over a grid of parameters.
 
-    Each pass refines the grid around the best points.
+    Each pass uses a finer grid around the best points of the previous pass.
 
     The throughput of one request is a free parameter. The intervals are profile intervals. If the
-    interval of the knee reaches the end of the grid, it has no upper bound.
+    interval of the knee reaches the end of the grid, the interval has no upper bound.
     """
     highest = max(in_flight)
     knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
@@ -160,9 +160,9 @@ class _Region:
 
     The F distribution decides significance (Bates and Watts, Nonlinear Regression Analysis, 1988,
     section 6.1). `knee` and `kappa` are the parameters of the points, `single` is the best
-    logarithm of the throughput of one request at each point, and `off` is its possible error; all
-    have shape (points,). `best` is the index of the point with the least sum, and `error` is the
-    remaining error at this point.
+    logarithm of the throughput of one request at each point, and `off` is the largest error of
+    `single` within the region; all arrays have shape (points,). `best` is the index of the point
+    with the least sum of squares, and `error` is the root mean square error at this point.
     """
 
     knee: Floats
@@ -191,7 +191,7 @@ class _Region:
         )
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
-        """Return the interval of a quantity over the points of the region; the logarithms have an
+        """Return the interval of a quantity over the points of the region. Each logarithm has an
         error of up to `off`."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
@@ -219,9 +219,10 @@ def _region(
 
 
 def _around(axis: Floats, inside: Floats) -> Floats:
-    """Return new values of a parameter in a narrower range around the values inside the region.
+    """Return values of a parameter for the next pass, in a narrower range around the values inside
+    the region.
 
-    The number of values stays the same. If 0 is one of the values, it stays, too.
+    The number of values stays the same. If 0 is one of the values, the new values also contain 0.
     """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):

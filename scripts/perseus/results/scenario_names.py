@@ -9,8 +9,8 @@ import pandas as pd
 
 
 def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the tables by name, with the scenario name appended to each ambiguous value of
-    `mix`."""
+    """Return the tables by name, with the scenario name appended to each ambiguous description in
+    the column `mix`."""
     same = in_several_scenarios(tables["peaks"]) if "peaks" in tables else set()
     return {name: with_scenarios(frame, same) for name, frame in tables.items()}
 
@@ -22,8 +22,8 @@ def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
-    """Return the table with the scenario name appended to these values of `mix`, if the rows of the
-    table are load lines."""
+    """Return the table with the scenario name appended to each value of its column `mix` that is in
+    `mixes`. Only tables whose rows are load lines change."""
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
     if "grid" in frame:  # the rows are the settings of a grid
@@ -38,7 +38,6 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
 
 
 def with_scenario(text: str, server: str, scenario: str) -> str:
-    """Return the description of a load line with its scenario name appended, unless it already ends
-    with this name."""
+    """Return the description of a load line with its scenario name at the end."""
     name = f" ({scenario.removeprefix(f'{server}.')})"
     return text if text.endswith(name) else text + name

@@ -1,7 +1,7 @@
 """Define a table: its columns, the allowed values, and the rules that hold in each row.
 
-The Parquet and CSV files of a table, its section in docs/reference/data.md and the check of the
-written file (`results.check`) follow from this definition.
+Perseus derives the following from the definition of a table: its Parquet and CSV files, its section
+in docs/reference/data.md, and the check of the written files (`results.check`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from perseus.host import parquet
 from perseus.host.parquet import REAL, WHOLE
 
 TOLERANCE: Final = 1e-6
-"""Relative tolerance of equations, for the errors of solvers and rounding."""
+"""Relative tolerance of equations between columns, which allows for the errors of solvers and of
+rounding."""
 
 _MOST: Final = {"share": 1.0, "%": 100.0}
 """Largest allowed value for each unit."""
@@ -73,8 +74,8 @@ def column(
 ) -> Column:
     """Define a column of a table.
 
-    By default, a real number may be null, which stands for NaN; other values may not be null.
-    Values with a unit and counts are not negative. Shares are at most 1.
+    By default, only columns of real numbers may contain null, which stands for NaN. Counts, and
+    numbers with a unit, are at least 0. Shares are at most 1.
     """
     is_positive = kind == WHOLE or (kind == REAL and unit)
     return Column(
@@ -93,11 +94,10 @@ def column(
 class Relation:
     """A rule that holds in each row of a table.
 
-    The rule applies to rows in which no column of `columns` is null or, if `null` is true, to all
-    rows.
+    If `null` is false, the rule does not apply to rows with a null in one of `columns`.
 
-    `what` is a formula or a sentence. `test` gets the columns in the order of `columns`, with
-    numbers as floats.
+    `what` states the rule as a formula or a sentence. `test` gets the columns that `columns` names,
+    with numbers as floats, and returns whether each row keeps the rule.
     """
 
     what: str
@@ -107,8 +107,8 @@ class Relation:
 
 
 def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
-    """Define a rule between columns; the names of the parameters of `test` are the names of the
-    columns."""
+    """Define a rule for several columns of a table. The parameters of `test` have the names of
+    these columns."""
     return Relation(what, tuple(inspect.signature(test).parameters), test, null)
 
 
@@ -123,14 +123,14 @@ def ascending(*names: str) -> Relation:
 
 
 def close(a: Any, b: Any) -> Any:
-    """Return whether numbers are equal within TOLERANCE; infinity equals only infinity."""
+    """Return whether two numbers are equal within TOLERANCE. Infinity equals only infinity."""
     return np.isclose(a, b, rtol=TOLERANCE, atol=1e-9)
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Definition of a table: its columns in their order. No two rows have the same values of
-    `key`."""
+    """Definition of a table: its columns in their order. No two rows have the same values in the
+    columns `key`."""
 
     columns: Sequence[Column]
     key: Sequence[str] = ()

@@ -22,8 +22,8 @@ from perseus.results.records import Number
 from perseus.results.repeats import DRAWS, Quantity
 
 Pair = tuple[str, str]
-"""Pair of the tenant whose slowdown is measured, and the tenant beside it. For an A/A comparison,
-both are the same tenant."""
+"""The tenant whose slowdown is measured, and the tenant beside it. In an A/A comparison, both are
+the same tenant."""
 
 
 class Ends(BaseModel):
@@ -39,7 +39,7 @@ class Ends(BaseModel):
 
 
 class Seen(BaseModel):
-    """Results of a tenant in one window; `verdict` is the verdict on its SLA."""
+    """Results of a tenant in one window. `verdict` says whether the tenant met its SLA."""
 
     requests: int
     completed_ratio: float
@@ -49,7 +49,7 @@ class Seen(BaseModel):
 
 
 class Step(BaseModel):
-    """A window with its results, and the tenants that are under load together."""
+    """One window of the experiment: the tenants that are under load together, and their results."""
 
     round: int
     tenants: tuple[str, ...]
@@ -76,7 +76,7 @@ class SlowdownComparison:
 
     @property
     def is_aa(self) -> bool:
-        """True if the tenant is alone both times."""
+        """True if the tenant is alone in both windows (an A/A comparison)."""
         return self.pair[0] == self.pair[1]
 
     @property
@@ -96,8 +96,8 @@ class SlowdownComparison:
     def of_p95s(self) -> Interval:
         """Ratio of the p95 latencies, shared / alone.
 
-        If a p95 has no upper bound because of too few requests, the function chooses an upper end
-        (`closed`).
+        If a p95 has no upper bound because of too few requests, `closed` chooses a finite upper
+        end.
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
@@ -125,7 +125,7 @@ class SlowdownComparison:
 
 
 def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
-    """Yield a comparison for each tenant that occurs in two consecutive windows."""
+    """Yield a comparison for each tenant that is under load in two consecutive windows."""
     for first, second in pairwise(steps):
         for tenant in first.tenants:
             if tenant in second.tenants:
@@ -135,7 +135,8 @@ def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
 
 
 def ratio(shared: Interval, alone: Interval) -> Interval:
-    """Return the ratio shared / alone, with both intervals combined on a logarithmic scale.
+    """Return the ratio shared / alone with its interval, which combines the intervals of both
+    latencies on a logarithmic scale.
 
     The two windows are independent, so the squares of their logarithmic errors add up.
     """
@@ -149,10 +150,9 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """Return the interval with a finite upper end.
+    """Return the interval, with a finite upper end instead of an infinite upper end.
 
-    On a logarithmic scale, the function moves an infinite upper end to the same distance from the
-    value as the lower end.
+    On a logarithmic scale, the new upper end is as far from the value as the lower end.
     """
     if np.isfinite(found.high) or not found.low > 0:
         return found
@@ -162,11 +162,12 @@ def closed(found: Interval) -> Interval:
 def of_rounds(
     ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
 ) -> dict[Pair, Quantity]:
-    """Return the geometric mean of each ratio over its rounds; each ratio has at least one round.
+    """Return the geometric mean of the slowdown of each pair of tenants over its rounds. Each pair
+    has at least one round.
 
-    Ratios vary between rounds by more than the errors of their windows. The function assumes that
-    the additional standard deviation is the same for all ratios. If a ratio has an open end in a
-    round, both ends of the mean are open.
+    Slowdowns vary between rounds by more than the errors of their windows. The function assumes
+    that the additional standard deviation is the same for all pairs. An open end in one round opens
+    both ends of the interval of the mean.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -176,8 +177,8 @@ def of_rounds(
 
 @dataclass(frozen=True)
 class _Rounds:
-    """A ratio in R rounds: logarithms, shape (R,), and their standard errors below and above, shape
-    (R, 2)."""
+    """A slowdown in R rounds: its logarithms, shape (R,), and their standard errors towards lower
+    and higher values, shape (R, 2)."""
 
     logs: Floats
     errors: Floats
@@ -195,13 +196,14 @@ class _Rounds:
 
     @property
     def normal(self) -> tuple[Floats, Floats]:
-        """Mean and variance of the logarithm in each round, by the normal approximation."""
+        """Mean and variance of the logarithm of the slowdown in each round, by the normal
+        approximation."""
         return self.logs, (self.errors**2).mean(axis=1)
 
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:
         """Return the geometric mean over the rounds, with its draws.
 
-        `deviations` has draws of the standard deviation between rounds.
+        `deviations` has draws of the additional standard deviation between rounds.
         """
         value, rounds = float(np.exp(self.logs.mean())), len(self.logs)
         if not self.is_bounded:

@@ -37,11 +37,8 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """Results of a study: the records of all cells, the ceilings of the client, and the exports of
-    the models in the catalogue.
-
-    The class reads other files when a table needs them.
-    """
+    """Results of a study: the records of all cells, the client ceilings, and the exports of the
+    models in the catalogue."""
 
     task: TablesTask
     records: tuple[Row, ...]
@@ -58,7 +55,7 @@ class StudyResults:
     ) -> Self:
         """Read folders of raw results, files of client ceilings, and the records of exports.
 
-        The record of an export is in a folder with the name of the model.
+        The record of the export of a model is in a folder with the name of the model.
         """
         return cls(
             task,
@@ -68,8 +65,8 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Return the records of one kind of experiment, and of kinds that are derived from it, with
-        the keys of this kind."""
+        """Return the records of one kind of experiment, and of kinds that are derived from this
+        kind, as objects of the class `wanted`."""
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)
@@ -97,12 +94,10 @@ class StudyResults:
         return {of: sharing_ratio(peak, self.alone(peak)) for of, peak in self.peaks.items()}
 
     def sharing_ratio(self, peak: RepeatedPeak) -> Quantity:
-        """Return the sharing ratio of a load line, summed over all its tenants."""
         return self._sharing_ratios[key(peak.task)]
 
     @cached_property
     def operating_points(self) -> tuple[OperatingPoint, ...]:
-        """Operating points of all load lines, which are the input of the fleet plans."""
         return operating_points(list(self.peaks.values()), self.task.prices)
 
     @cached_property
@@ -121,7 +116,6 @@ class StudyResults:
 
     @cached_property
     def ceiling_problems(self) -> dict[Requests, str]:
-        """Reasons why ceilings of the client are unreliable, by request shape."""
         return ceiling_problems(self.ceilings, list(self.peaks.values()))
 
     @cached_property

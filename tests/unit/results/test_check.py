@@ -111,7 +111,7 @@ PLANTED = {
     ),
     "shares of a demand that do not add up": (
         ("break_even", {}, {"proportion": f"{MODELS[0]} 50%, {MODELS[1]} 60%"}),
-        "broken rule: the percentages of the proportion add up to 100 %",
+        "broken rule: the percentages in the column `proportion` add up to 100 %",
     ),
     "shares of a mix that do not add up": (
         ("background", {}, {"background_share": lambda row: 1.01 * row["background_share"]}),
@@ -119,7 +119,7 @@ PLANTED = {
     ),
     "a tenant's rate that its load line has not": (
         ("tenants", MIX, {"rate_rps": lambda row: 0.99 * row["rate_rps"]}),
-        "peaks: certified_rps is the sum over its tenants (cpu1.shared, mix-1-1)",
+        "peaks: certified_rps is the sum over the tenants of the load line (cpu1.shared, mix-1-1)",
     ),
     "a saving that does not follow from the ratio": (
         ("savings", MIX, {"saving": lambda row: row["ci_low"]}),
@@ -135,11 +135,11 @@ PLANTED = {
     ),
     "another ratio than that of the peaks": (
         ("peaks", MIX, {"sharing_ratio": lambda row: row["sharing_ratio_low"]}),
-        "savings: sharing_ratio equals sharing_ratio in peaks (cpu1.shared, mix-1-1)",
+        "savings: sharing_ratio equals sharing_ratio in the table peaks (cpu1.shared, mix-1-1)",
     ),
     "noise that was not measured": (
         ("savings", MIX, {"noise_floor": 0.5}),
-        "savings: noise_floor is the highest noise_floor of the server in aa",
+        "savings: noise_floor is the highest noise_floor of the server in the table aa",
     ),
     "what was certified over its SLA": (
         ("tenants", MIX, {"sla_percentile_ms": lambda row: 2 * row["sla_ms"]}),
@@ -165,7 +165,8 @@ PLANTED = {
     ),
     "servers that are not in the fleet": (
         ("fleet_servers", {}, {"servers": 100}),
-        "fleets: usd_per_hour is the sum of fleet_servers (demand, dedicated)",
+        "fleets: usd_per_hour is the sum over the servers in the table fleet_servers (demand,"
+        " dedicated)",
     ),
     "a fleet and a reason why there is none": (
         ("fleets", {}, {"reason": "there is none"}),
@@ -181,19 +182,22 @@ PLANTED = {
     ),
     "a model within its SLA that is not": (
         ("fleets", {}, {"attained": 0.01}),
-        "fleets: attained is the lowest attained in fleet_models (demand, dedicated)",
+        "fleets: attained is the lowest value of attained in the table fleet_models (demand,"
+        " dedicated)",
     ),
     "a change that is none": (
         ("fleet_changes", {}, {"cost_ratio": 3.0}),
-        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in fleets (demand, dedicated,",
+        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in the table fleets (demand,"
+        " dedicated,",
     ),
     "a server at another price": (
         ("break_even", {}, {"usd_per_hour": 7.0}),
-        "break_even: usd_per_hour = servers x usd_per_hour in costs",
+        "break_even: usd_per_hour = servers x usd_per_hour in the table costs",
     ),
     "a replay that its seconds do not make": (
         ("attainment", {"bin_s": 60}, {"within": 0, "attained": 0.0}),
-        "replay: attained equals the share of requests within the SLA over all bins in attainment",
+        "replay: attained equals the share of requests within the SLA over all bins in the table"
+        " attainment",
     ),
 }
 OF_GRIDS = {
@@ -203,11 +207,11 @@ OF_GRIDS = {
     ),
     "a rank of what is excluded": (
         ("grid", {"rank": 1}, {"excluded": "too slow"}),
-        "broken rule: a row without a rank is excluded (",
+        "broken rule: a row has either a rank or a reason in the column `excluded` (",
     ),
     "another cost than that of the cheapest": (
         ("recommendations", {}, {"usd_per_million_inferences": lambda row: row["ci_low_usd"]}),
-        "recommendations: usd_per_million_inferences equals the value of rank 1 in grid",
+        "recommendations: usd_per_million_inferences equals the value of rank 1 in the table grid",
     ),
 }
 
@@ -297,7 +301,7 @@ def test_the_csv_files_say_the_same(made, tmp_path):
     assert message == "savings.csv, row 2: load_line is 'mix-1-2', and 'mix-1-1' in savings.parquet"
     csv.write_text("\n".join(csv.read_text().splitlines()[:-1]))
     with pytest.raises(
-        ContradictionError, match=r"savings\.csv has 5 rows, and savings\.parquet 6"
+        ContradictionError, match=r"savings\.csv has 5 rows, and savings\.parquet has 6"
     ):
         check(tmp_path, {})
 

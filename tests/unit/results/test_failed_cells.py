@@ -63,7 +63,7 @@ def test_what_to_do_is_of_the_study_that_ran(tmp_path, configfiles, overrides, w
     asked = [Path(file).absolute() for file in configfiles]
     messages = list(final_message(records, [], asked, overrides))
     assert messages[-2].startswith(
-        f"To measure these again, and all cells that depend on them, run: {what}"
+        f"To measure these cells and ceilings again, and all cells that depend on them, run: {what}"
     )
 
 

@@ -170,7 +170,7 @@ def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
     """As when something else used the host while it was found."""
     tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}  # above one of both
     peaks, (ceiling,) = ceilings_of(tmp_path, open=[tried])
-    assert "% of this ceiling in valid windows of " in ceiling["problem"]
+    assert "% of this client ceiling in valid windows of " in ceiling["problem"]
     assert ceiling["problem"].endswith(", so the ceiling is too low")
     assert len(peaks) == 3 and all(peak["client_load"] is None for peak in peaks)
 

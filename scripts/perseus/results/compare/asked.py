@@ -11,14 +11,15 @@ from perseus.results.compare.source import CompareError, Source, read_source
 from perseus.study.tasks.compare import CompareTask
 
 KEYS: Final = ("base", "new", "out")
-"""Keys of the command line of a comparison; they are no keys of a study."""
+"""Keys of a comparison on the command line. The configuration of a study does not have these
+keys."""
 
 USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
-    """Return the requested comparison; `asked` has the values of KEYS. Raises CompareError with all
-    problems."""
+    """Return the task of the requested comparison. `asked` has the values of KEYS from the command
+    line. Raises CompareError with all problems."""
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
@@ -48,7 +49,7 @@ def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | Non
 
 
 def _expanded(key: str, path: str, problems: list[str]) -> Path | None:
-    """Return the path with a leading tilde replaced by the home folder."""
+    """Return the path; if it begins with a tilde, the home folder replaces the tilde."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -14,8 +14,8 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 
 class WorseError(ValueError):
-    """Error: a value is worse than in the base, or nothing could be compared. The message lists all
-    worse values."""
+    """Error: a new value is worse than the base value, or no values could be compared. The message
+    lists all worse values."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:

@@ -1,8 +1,9 @@
-"""Estimate the noise of a host: the difference between two measurements of one configuration.
+"""Estimate the noise of a host: how much two measurements of the same configuration differ by
+chance.
 
-The scatter between repeats is a property of the host, and the few repeats of one load line hardly
-determine it. Therefore the estimate for a server pools all repeated load lines of the server in
-both studies, and those of similar servers (docs/explanation/comparison.md).
+The variation between repeats is a property of the host, and the few repeats of one load line are
+too little evidence of this variation. Therefore the estimate for a server uses all repeated load
+lines of the server in both studies, and those of similar servers (docs/explanation/comparison.md).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
     `deviations` has, for each server, draws of the standard deviation between repeats of the
-    logarithm of a result, shape (draws,). `known_from` names the evidence for these deviations.
-    `floors` has, for each server, the noise floor of single cells from an experiment `aa`; if both
-    studies have this experiment, the higher noise floor counts.
+    logarithm of a result, shape (draws,). `known_from` names the evidence for `deviations`.
+    `floors` has, for each server, the noise floor of single cells, which an experiment `aa`
+    measures; if both studies have this experiment, the higher noise floor counts.
     """
 
     deviations: dict[str, Floats]
@@ -39,8 +40,8 @@ class HostNoise:
     draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
-        """Return the noise floor for the means of several repeats; NaN if no study measured a noise
-        floor of this server.
+        """Return the noise floor for results that are means of several repeats; NaN if no study
+        measured a noise floor on this server.
 
         `repeats` has the number of repeats in each study.
         """
@@ -51,9 +52,9 @@ class HostNoise:
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
     """Estimate the noise from repeats, or else from the restarted servers of an experiment `aa`.
 
-    Repeats are better evidence, since the restarts of `aa` lie closer together in time. If neither
-    study has repeats or an experiment `aa`, the function draws the noise from a prior that
-    describes real hosts.
+    Repeats are better evidence, since the restarts of an experiment `aa` follow each other sooner.
+    If neither study has repeats or an experiment `aa`, the function draws the noise from a prior
+    that describes real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -76,8 +77,8 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
-    """Yield the server and the results of the repeats of each load line with at least two measured
-    repeats.
+    """Yield each load line with at least two measured repeats: the name of its server, and the
+    results of its repeats.
 
     A predicted repeat does not count as measured.
     """
@@ -90,8 +91,8 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
 
 
 def _restarted(aa: pd.DataFrame) -> Iterator[tuple[str, Group]]:
-    """Yield the server and the throughputs after each restart, for each complete cell of an
-    experiment `aa`."""
+    """Yield each complete cell of an experiment `aa`: the name of its server, and the throughputs
+    after each restart."""
     known = aa.dropna(subset=["noise_floor", "answered_rps", "low_rps", "high_rps"])
     for (server, _), rows in known.groupby(["server", "cell"], sort=False):
         half = (rows["high_rps"] - rows["low_rps"]) / 2

@@ -1,6 +1,7 @@
-"""Decide for each compared pair whether the new value is better, worse or not different.
+"""Decide for each pair of a base value and a new value whether the new value is better, worse or
+not different.
 
-The intervals hold for all pairs simultaneously.
+The 95 % intervals hold for all pairs simultaneously.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
 
 @dataclass(frozen=True)
 class Judged:
-    """A compared pair, the interval and the simultaneous interval of its ratio, and its verdict.
+    """A compared pair with its verdict, and with the interval and the simultaneous interval of its
+    ratio.
 
     The intervals are NaN if the pair is not comparable.
     """
@@ -32,11 +34,10 @@ class Judged:
 
 
 def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
-    """Return all pairs with their verdicts.
+    """Return all compared pairs of values, each with its verdict.
 
-    The values of a pair differ if the simultaneous interval of their ratio excludes 1, and if the
-    difference exceeds the noise floor. The second condition applies only if the noise floor is
-    known.
+    The values of a pair differ if the simultaneous interval of their ratio excludes 1 and if, with
+    a known noise floor, the difference exceeds the noise floor.
     """
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
     reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
@@ -47,12 +48,11 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
     """Return how many standard deviations each interval must extend on both sides so that all
     intervals hold simultaneously; NaN without rows.
 
-    `logs` has, for each compared pair (row), joint draws of the logarithm of its ratio, shape
+    `logs` has one row for each compared pair: joint draws of the logarithm of its ratio, shape
     (draws,). The result is the 95 % quantile, over the draws, of the largest standardised deviation
     of any row: the single-step max-t method (Westfall and Young, Resampling-Based Multiple Testing,
     1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008, section 3).
-    Correlated rows, such as a peak and its cost, count about once. For independent rows, the method
-    equals Bonferroni's correction.
+    Correlated rows, such as those of a peak and of its cost, count about as one row.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB
@@ -62,8 +62,8 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
 
 
 def _standardised(logs: Floats) -> Floats:
-    """Return the draws of a row minus their mean, divided by their standard deviation; 0 if the
-    draws do not vary."""
+    """Return the draws of a row, minus their mean and divided by their standard deviation; zeros if
+    the draws do not vary."""
     spread = logs.std()
     return (logs - logs.mean()) / spread if spread > 0 else np.zeros_like(logs)
 

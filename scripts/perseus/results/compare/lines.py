@@ -1,4 +1,5 @@
-"""Read the load lines of one study for a comparison: their settings, and draws of their results."""
+"""Read the load lines of one study for a comparison, with their settings and draws of their
+results."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ preset."""
 class ComparedLine:
     """One load line of a study, with its rows of the tables `peaks`, `tenants` and `costs`.
 
-    `peak` has the draws of its repeats, and `alone` has the dedicated peaks of its tenants. If the
-    study has no records, `peak` is None. Two lines are comparable if their `facts` are equal. The
-    report names the keys of `facts` whose values differ.
+    `peak` is the peak of the load line with its draws, or None if the study has no records. `alone`
+    has the dedicated peaks of the tenants. The load lines of two studies are comparable if their
+    `facts` are equal.
     """
 
     row: Mapping[Any, Any]
@@ -68,7 +69,7 @@ class ComparedLine:
     ) -> Quantity:
         """Return draws of the weighted total rate of all tenants.
 
-        If the study has no records, the draws follow from the interval in the table.
+        If the study has no records, the draws follow from the interval in the table `peaks`.
         """
         if self.peak is not None:
             return self.peak.total(weights)
@@ -77,8 +78,9 @@ class ComparedLine:
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
         """Return draws of the sharing ratio.
 
-        If the study has no records, the draws follow from the interval in the table. All dedicated
-        peaks together then count as one cell, since their errors may be correlated.
+        If the study has no records, the draws follow from the interval in the table `peaks`. In
+        this case, all dedicated peaks together count as one cell, since their errors may be
+        correlated.
         """
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
@@ -88,10 +90,11 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """Return draws of a quantity in the table, given the number of cells from which it comes.
+        """Return draws of a quantity in the table `peaks`. The quantity was computed from `cells`
+        cells.
 
-        The interval of a single repeat excludes the variation between repeats, so the function adds
-        this variation.
+        The interval of a single repeat does not include the variation between repeats, so the
+        function adds this variation.
         """
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
@@ -106,9 +109,9 @@ def of_interval(
 ) -> Quantity:
     """Return draws of a quantity of which only the 95 % interval is known.
 
-    On a logarithmic scale, the draws are normally distributed on each side of the value, and the
-    function adds `more`, shape (draws,). If one end is open, the draws on its side scatter as much
-    as on the other side.
+    On a logarithmic scale, the draws on each side of the value are normally distributed. The
+    function adds `more`, shape (draws,), to the logarithms. If one end is open, the draws on its
+    side scatter as much as on the other side.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -127,7 +130,8 @@ def of_interval(
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
     """Return all load lines of a study.
 
-    The two studies need different seeds: with the same random stream, their errors would cancel.
+    Call the function with another `seed` for each of the two studies: with the same random numbers,
+    their errors would cancel.
     """
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
@@ -193,12 +197,13 @@ def _facts(
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
-    """Return the input size as text with two digits, since the size of pictures is a mean."""
+    """Return the input size of a tenant as text. The text has two digits, since the size of
+    compressed pictures is a mean."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
 
 
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
-    """Return the input sizes of a model; a study by a version before 1.1 has only an image
-    size."""
+    """Return the input sizes of a model. Records of Perseus before version 1.1 contain only one
+    image size."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]

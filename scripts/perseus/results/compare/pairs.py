@@ -27,9 +27,9 @@ UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "US
 HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
 
 RATES_ALIKE: Final = 0.05
-"""Largest relative difference between two rates at which a comparison compares latencies. A p95
-rises several times as fast as the rate. If the rates differed more, the rates and not the servers
-would explain the difference between the latencies."""
+"""Largest relative difference between the rates of two latencies that Perseus compares. A p95 rises
+several times as fast as the rate, so with a larger difference, the rates and not the servers would
+explain the latencies."""
 
 OTHER_RATES: Final = "at other rates"
 
@@ -38,10 +38,10 @@ OTHER_RATES: Final = "at other rates"
 class ComparedPair:
     """One quantity in both studies, with joint draws of its values.
 
-    `floor` is the noise floor: the relative difference that chance exceeds in 5 % of pairs; NaN if
-    unknown.
-    `why_not` is the reason why the pair is not comparable, and is empty for a comparable pair.
-    `lost` says why the new server has no limit although the base has one.
+    `floor` is the noise floor: two measurements of the same configuration differ by more than this
+    share in only 5 % of cases; NaN if unknown. `why_not` is the reason why the pair is not
+    comparable, and is empty for a comparable pair. `lost` says why the new study found no limit of
+    the server although the base study did.
     """
 
     metric: str
@@ -69,7 +69,7 @@ def pairs(
 ) -> list[ComparedPair]:
     """Return all pairs of two studies, sorted by metric in the order of UNITS.
 
-    A load line that only one study has becomes a pair that is not comparable.
+    If only one study has a load line, the pair is not comparable.
     """
     found: list[ComparedPair] = []
     deviations = _p95_deviations([*base.values(), *new.values()], rng, noise.draws)
@@ -107,12 +107,13 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """Return the peaks of both studies as total rates in the proportion of the mix in the base.
+    """Return the peaks of a load line in both studies, as total rates with the proportion of the
+    mix in the base study.
 
-    The conversion is necessary, since the dedicated peaks determine the proportion of a mix, and
-    differ between the studies. A request of tenant i counts as 1 / its dedicated peak in the base,
-    so that errors of the dedicated peaks do not change the total. Both totals are scaled so that
-    the total of the base is its rate in requests/s.
+    The dedicated peaks determine the proportion of a mix, and differ between the studies. Therefore
+    each request of a tenant has the weight 1 / (its dedicated peak in the base study), so that
+    errors of the dedicated peaks do not change the total. A common factor makes the total of the
+    base study equal to its rate in requests/s.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -134,8 +135,8 @@ def _peak(
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
     """Return a text that names the studies in which the peak was predicted and not measured.
 
-    A comparison leaves out predicted peaks, since they follow from other load lines, which the
-    comparison already contains.
+    A comparison leaves out predicted peaks, since Perseus predicts them from other load lines that
+    the comparison already contains.
     """
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
@@ -143,7 +144,7 @@ def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
 
 
 def _what_differs(base: ComparedLine, new: ComparedLine) -> str:
-    """Return the first setting that differs, with both values."""
+    """Return the first setting that differs, with both values, as text."""
     for fact, value in base.facts.items():
         if new.facts.get(fact, value) != value:
             return f"{fact}: {value} in base, {new.facts[fact]} in new"
@@ -156,7 +157,7 @@ def _who_has_no_estimate(base: ComparedLine, new: ComparedLine) -> str:
 
 
 def _weights(base: ComparedLine, new: ComparedLine) -> Floats | float:
-    """Return the weight of each tenant: 1 / its dedicated peak in the base.
+    """Return the weight of each tenant: 1 / (its dedicated peak in the base study).
 
     The weight is 1 for a dedicated tenant, or if a study has no records.
     """
@@ -185,9 +186,11 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return draws of the standard deviation of the logarithm of a p95 between repeats, by server.
+    """Return, for each server, draws of the standard deviation between repeats of the logarithm of
+    a p95 latency.
 
-    A p95 varies more between repeats than a peak, so `HostNoise.deviations` are too small for it.
+    A p95 latency varies more between repeats than a peak, so the values in `HostNoise.deviations`
+    would be too small.
     """
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
@@ -197,8 +200,8 @@ def _p95_deviations(
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
-    """Return the logarithms of a tenant's p95 at the certified rate of each repeat, and their
-    variances."""
+    """Return the logarithm of a tenant's p95 latency at the certified rate of each repeat, and the
+    variance of each logarithm."""
     known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
@@ -239,7 +242,7 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 
 
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
-    """Yield pairs of costs in USD per million inferences: price / peak.
+    """Yield the costs of both studies in USD per million inferences (price / peak) as pairs.
 
     Both costs refer to the proportion of the mix in the base.
     """
@@ -262,9 +265,10 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """Yield, for each server, the geometric mean of the ratios of all its load lines.
+    """Yield, for each server, the geometric mean of the ratios new / base of all its load lines.
 
-    All load lines of a server share the host and the version of the software.
+    The mean shows a change of the host or of the software, which affects all load lines of a
+    server.
     """
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]

@@ -49,7 +49,8 @@ FINITE: Final = (
 """Columns in which every number must be finite."""
 
 MAX_ROWS: Final = 1_000_000
-"""Largest number of rows of a table: a small file may unpack to an enormous table."""
+"""Largest number of rows of a table that Perseus reads: a small file may unpack to an enormous
+table."""
 
 READ = re.compile(
     r"(?P<root>(?:[^/]+/)*)"
@@ -59,11 +60,12 @@ READ = re.compile(
 """Files that a comparison reads."""
 
 Files = dict[str, bytes]
-"""Content of each file, by the name of the file relative to the folder of the study."""
+"""Content of each file, by its path relative to the folder of the study."""
 
 
 class CompareError(ValueError):
-    """Error: two results cannot be compared. `problems` has one line for each reason."""
+    """Error: the results of two studies cannot be compared. `problems` has one line for each
+    reason."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = tuple(problems)
@@ -120,7 +122,8 @@ def _of_folder(path: Path) -> Files:
 
 
 def _of_archive(path: Path) -> Files:
-    """Read the only study of an archive. The study may lie in any folder of the archive."""
+    """Read the study in an archive, which must contain exactly one study. The study may lie in any
+    folder of the archive."""
     try:
         read = archive.read(path, READ)
     except archive.ArchiveError as error:
@@ -172,8 +175,8 @@ def _columns(name: str) -> Sequence[Column]:
 def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
     """Read columns of a Parquet file, and check their types and values.
 
-    The function replaces unprintable characters of texts. It raises ValueError for wrong values,
-    and ArrowException for wrong types.
+    The function escapes unprintable characters in texts. Raises ValueError for wrong values, and
+    ArrowException for wrong types.
     """
     found = {}
     for of in columns:
@@ -231,7 +234,6 @@ def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _digest(files: Files) -> str:
-    """Return the SHA-256 digest of all files that the comparison read."""
     names = sorted(files)
     each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
     # The name of a file may contain bytes that are not valid Unicode.

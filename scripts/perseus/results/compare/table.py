@@ -30,9 +30,12 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DRAWS: Final = 10_000
 SEEDS: Final = (1, 2, 3)
-"""Random seeds for the base, for the new results, and for the draws that both share."""
+"""Random seeds for the base results, for the new results, and for the draws that are common to
+both."""
 
-DESCRIPTION = "One row per compared quantity, with its values in the base and in the new results."
+DESCRIPTION = (
+    "One row per compared quantity, with its values in the base results and in the new results."
+)
 SCHEMA = Schema(
     [
         column("metric", TEXT, "",
@@ -41,64 +44,64 @@ SCHEMA = Schema(
             " inferences)", choices=UNITS),
         column("server", TEXT, "", "name of the server in both configurations"),
         column("scenario", TEXT, "",
-            "scenario: server and tenants; empty in the rows of the metric overall"),
+            "name of the scenario (server and tenants); empty in the rows of the metric overall"),
         column("load_line", TEXT, "",
             "name of the load line; empty in the rows of the metric overall"),
         column("preset", TEXT, "",
             "preset: how much evidence the study collects; empty in the rows of the metric"
             " overall"),
         column("mix", TEXT, "", "load line in words"),
-        column("tenant", TEXT, "", "tenant of a p95; empty in the rows of other metrics"),
-        column("pricing", TEXT, "", "pricing of a cost; empty in the rows of other metrics"),
+        column("tenant", TEXT, "",
+            "tenant whose p95 the row compares; empty in the rows of other metrics"),
+        column("pricing", TEXT, "",
+            "pricing of the compared cost; empty in the rows of other metrics"),
         column("unit", TEXT, "",
-            "unit of the values in the base and in the"
-            " new results", choices=dict.fromkeys(UNITS.values())),
+            "unit of the columns `base` and `new`", choices=dict.fromkeys(UNITS.values())),
         column("better_is", TEXT, "", "whether a higher or a lower value is better",
             choices=("higher", "lower")),
         column("base", REAL, "", "value in the base", least=0),
         column("base_low", REAL, "",
-            "lower end of the 95 % interval of the column `base`, from the noise of both studies",
+            "lower end of the 95 % interval of `base`, computed with the noise of both studies",
                least=0),
         column("base_high", REAL, "",
-            "upper end of the 95 % interval of the column `base`", least=0),
+            "upper end of the 95 % interval of `base`", least=0),
         column("new", REAL, "",
-            "value in the new results; for peaks and costs, in the proportion of the mix"
-            " in the base", least=0),
-        column("new_low", REAL, "", "lower end of the 95 % interval of the column `new`", least=0),
-        column("new_high", REAL, "", "upper end of the 95 % interval of the column `new`", least=0),
+            "value in the new results; peaks and costs use the proportion of the mix in the base"
+            " results", least=0),
+        column("new_low", REAL, "", "lower end of the 95 % interval of `new`", least=0),
+        column("new_high", REAL, "", "upper end of the 95 % interval of `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),
         column("ci_low", REAL, "",
-            "lower end of the 95 % interval of the column `ratio` that holds for this row only",
+            "lower end of the 95 % interval of `ratio`, which holds for this row alone",
                least=0),
         column("ci_high", REAL, "",
-            "upper end of the 95 % interval of the column `ratio` that holds for this row only",
+            "upper end of the 95 % interval of `ratio`, which holds for this row alone",
                least=0),
         column("simultaneous_low", REAL, "",
-            "lower end of the 95 % interval of the column `ratio` that holds for all rows at once"
-            " (docs/explanation/comparison.md)", least=0),
+            "lower end of the simultaneous 95 % interval of `ratio`, which holds for all rows at"
+            " once (docs/explanation/comparison.md)", least=0),
         column("simultaneous_high", REAL, "",
-            "upper end of the 95 % interval of the column `ratio` that holds for all"
-            " rows at once", least=0),
+            "upper end of the simultaneous 95 % interval of `ratio`", least=0),
         column("noise_floor", REAL, "share",
-            "noise floor: the relative difference that chance exceeds in 5 % of comparisons of a"
-            " configuration with itself, with the same numbers of repeats; measured by the"
-            " experiment aa, null if neither study has this experiment", most=inf),
+            "noise floor: if a configuration is compared with itself, with the same numbers of"
+            " repeats, the relative difference exceeds this value in only 5 % of cases; measured"
+            " by the experiment `aa`, null if neither study has this experiment", most=inf),
         column("base_repeats", WHOLE, "",
-            "number of repeats over which `base` is the mean; in rows of the metric overall, the"
-            " lowest number of all load lines"),
+            "number of repeats whose mean is `base`; in rows of the metric overall, the lowest"
+            " number of all load lines"),
         column("new_repeats", WHOLE, "",
-            "number of repeats over which `new` is the mean; in rows of the metric overall, the"
-            " lowest number of all load lines"),
+            "number of repeats whose mean is `new`; in rows of the metric overall, the lowest"
+            " number of all load lines"),
         column("compared", WHOLE, "",
-            "number of rows for which the simultaneous intervals hold together"),
+            "number of rows for which the simultaneous 95 % intervals hold at once"),
         column("verdict", TEXT, "",
             "verdict on the new value: worse, better, no difference (the data show no difference)"
             " or not comparable", choices=VERDICTS),
         column("reason", TEXT, "",
             "reason why the two values are not comparable; empty if they are comparable"),
         column("lost", TEXT, "",
-            "reason why the new server has no limit although the base has a limit; empty in all"
-            " other rows"),
+            "reason why the server has no limit in the new results, although it has a limit in the"
+            " base results; empty in all other rows"),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
@@ -130,7 +133,8 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of two studies: the noise of their hosts, and the pairs with their verdicts."""
+    """Comparison of two studies: the noise of their hosts, and the compared pairs of values with
+    their verdicts."""
 
     base: Source
     new: Source
@@ -143,7 +147,8 @@ class Comparison:
 
 
 def compare(base: Source, new: Source, draws: int = DRAWS) -> Comparison:
-    """Compare the base with the new results, and return all pairs with their verdicts."""
+    """Compare the base results with the new results, and return all pairs of values with their
+    verdicts."""
     rng = np.random.default_rng(SEEDS[2])
     noise = host_noise((base, new), rng, draws)
     of_base, of_new = lines(base, SEEDS[0], noise), lines(new, SEEDS[1], noise)

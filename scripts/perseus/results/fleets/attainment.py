@@ -2,8 +2,9 @@
 
 Each server is a first-come first-served queue for all its tenants. The service time of a request is
 the time that the busy server took for a request of the tenant alone (docs/explanation/fleets.md).
-The simulation uses no searched limits, so it checks the plan independently. Both the service times
-and the loads of the plan are corrected to the speed of the host in the dedicated cells.
+The simulation does not use the peaks that the searches found, so it checks the plan independently.
+The service times and the loads of the plan are corrected to the speed that the host had during the
+measurements of dedicated servers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def attained(plan: Plan) -> dict[str, float]:
 
 
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
-    """Return the exceedance of each model on one server at these rates."""
+    """Return the share of late requests of each model on one server, in a simulated queue at these
+    rates."""
     peak = point.peak
     tenants = [peak.task.tenants[i] for i in peak.loaded]
     speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants]) / point.speed_changes
@@ -66,7 +68,7 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
 
 
 def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
-    """Return requests/s of each tenant with load.
+    """Return the rate of each tenant with load in requests/s.
 
     If several tenants of a server have the same model, the load of the model is divided among these
     tenants in proportion to their rates at the limit.

@@ -1,4 +1,5 @@
-"""Compare the cost of dedicated and shared servers over the demand (docs/explanation/fleets.md)."""
+"""Compare the costs of dedicated and shared servers for a range of demands
+(docs/explanation/fleets.md)."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ MIN_RPS = 1.0
 MIN_SERVERS = 0.01
 MAX_SERVERS = 10
 STEPS = 121
-"""Number of demands at which the costs are compared first, in equal ratios. The lowest demand is
-one request/s, or MIN_SERVERS of the capacity of a dedicated server if that rate is less. The
-highest demand fills MAX_SERVERS servers."""
+"""Number of demands at which Perseus first compares costs. Successive demands have equal ratios.
+The lowest demand is one request/s, or MIN_SERVERS of the capacity of a dedicated server if that
+rate is less. The highest demand fills MAX_SERVERS dedicated servers."""
 
 HALVINGS = 4
-"""Number of times that the distance of the demands is halved where the cheapest servers change. The
-table `crossings` then states each change within half a percent."""
+"""Number of times that Perseus halves the distance between two demands with different cheapest
+servers. The table `crossings` then states each change within half a percent."""
 
 RELIABLE = 0.9
 """Lowest probability of a saving that counts as reliable."""
@@ -43,8 +44,8 @@ DRAWS = 100
 
 @dataclass(frozen=True)
 class Question:
-    """Models whose demands rise in a fixed proportion. The `shares` of the models in the demand sum
-    to 1."""
+    """Models whose demands keep a fixed proportion while the total demand rises. The `shares` of
+    the models in the demand sum to 1."""
 
     models: tuple[str, ...]
     shares: tuple[float, ...]
@@ -59,8 +60,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Option:
-    """Servers of one type that a demand may use: dedicated only, or shared if sharing is
-    cheaper."""
+    """Servers of one type for a demand: only dedicated servers, or also shared servers if `shared`
+    is true."""
 
     server: str
     shared: bool
@@ -72,9 +73,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of the servers of one option at one demand.
+    """Cost of the servers of one option (server type, dedicated or shared) at one demand.
 
-    One cost uses the lower limits of the capacities, the other cost uses the estimates.
+    `servers` and `usd_per_hour` use the lower limits of the capacities; `usd_at_estimates` uses
+    their estimates.
 
     `probability_of_saving` is the probability that shared servers cost less than the cheapest
     dedicated servers, from joint draws of the capacities; NaN if unknown.
@@ -95,15 +97,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of demand in which one option is the cheapest.
+    """A range of demand in which the same option is the cheapest.
 
-    The stretch has the least and the largest saving over dedicated servers, at the lower limits of
-    the capacities and at the estimates.
+    `least_saving` and `most_saving` are the least and the largest saving over dedicated servers in
+    the range, both at the lower limits of the capacities and at their estimates.
 
-    `first` and `last` are the costs at the two ends of the range. `least_probability` is the lowest
-    probability of a saving in the range. The probability is NaN for dedicated servers, or if it is
-    unknown in the whole range. `is_reliable` is false for shared servers that are cheaper at the
-    lower limits only.
+    `first` and `last` are the costs at the lowest and at the highest demand of the range.
+    `least_probability` is the lowest probability of a saving in the range, NaN if unknown or for
+    dedicated servers. `is_reliable` is false if shared servers are the cheapest, but their saving
+    is not reliable (see `stretches`).
     """
 
     first: Cost
@@ -124,13 +126,14 @@ the estimates, and whether the savings are reliable."""
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
-    """Return the proportions of models for which the costs are compared.
+    """Return the groups of models, with the proportions of their demands, for which Perseus
+    compares costs.
 
-    If the study has a demand, the models keep the proportion of this demand. Otherwise, there is
-    one proportion for each shared scenario, and one for each model that several servers serve.
+    If the study has a demand, the models keep the proportion of this demand. Otherwise, the models
+    of each shared scenario form a group, and each model that several servers serve forms a group.
 
-    In the proportion of a shared scenario, each model needs equally many dedicated servers. No
-    proportion occurs twice. The models are in the order of the configuration.
+    In the proportion of a shared scenario, each model needs equally many dedicated servers. The
+    models are in the order of the configuration.
     """
     if demand is not None:
         top = demand.levels[-1]
@@ -153,18 +156,16 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """Return the servers of the configuration, without servers of a grid.
-
-    The report recommends the settings of a grid separately.
-    """
+    """Return the number of configured servers with operating points for exactly these models. The
+    settings of a grid count as one server."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
-    """Yield the costs of all questions and options at STEPS demands or more.
+    """Yield the costs of all groups of models and options at STEPS demands or more.
 
-    Each cost includes the head-room and the minimum number of servers that the demand requires.
-    Servers without an on-demand price are left out.
+    Each cost includes the head-room and the minimum number of servers of the demand. The function
+    leaves out servers without an on-demand price.
     """
     points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
@@ -178,10 +179,10 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
 def _refined(
     question: Question, points: Sequence[OperatingPoint], with_each: int
 ) -> Iterator[Cost]:
-    """Yield the costs of one question by option and demand, with more demands where the cheapest
-    servers change.
+    """Yield the costs of one group of models, by option and demand. Where the cheapest servers
+    change, the function adds demands.
 
-    If the combinations of servers are too many for draws, there are no additional demands.
+    The function adds no demands if there are too many combinations of servers for draws.
     """
     found = list(_costs(question, points, with_each, demands_rps(question, points)))
     for _ in range(HALVINGS if any(cost.has_probability for cost in found) else 0):
@@ -191,7 +192,7 @@ def _refined(
 
 
 def _between_changes(of: Sequence[Cost]) -> list[float]:
-    """Return the middle of each two successive demands with different cheapest servers."""
+    """Return the geometric mean of each two successive demands with different cheapest servers."""
     found = list(_best_of_each(of))
     return [
         float(np.sqrt(before[0].total_rps * after[0].total_rps))
@@ -206,8 +207,8 @@ def _costs(
     with_each: int,
     demands: Sequence[float],
 ) -> Iterator[Cost]:
-    """Yield the costs of one question at some demands in requests/s, from operating points that
-    serve no other models."""
+    """Yield the costs of one group of models at these demands in requests/s. The operating points
+    in `points` serve no other models."""
     able = {
         option: chosen
         for server in dict.fromkeys(each.server for each in points)
@@ -236,8 +237,8 @@ def _costs(
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
-    """Return whether the combinations of servers are few enough to try all; otherwise there are no
-    draws."""
+    """Return whether there are few enough combinations of servers to try all of them for each
+    draw."""
     hosts = np.array([[model in each.models for each in chosen] for model in question.models])
     return are_few_ways(len(chosen), fewest(hosts, with_each))
 
@@ -245,11 +246,11 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
     """Return the demands at which costs are compared, in ascending order.
 
-    The lowest demand is MIN_RPS, or MIN_SERVERS of the capacity of a dedicated server. The highest
-    demand fills MAX_SERVERS servers with one model each.
+    The lowest demand is MIN_RPS, or the share MIN_SERVERS of the capacity of one server if that
+    rate is less. The highest demand fills MAX_SERVERS servers with one model each.
 
     The capacity for a model is the largest rate that a server of any type carries, also beside
-    other models. Not every model has a dedicated peak.
+    other models, since a model may have no dedicated peak.
     """
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):
@@ -265,7 +266,7 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
 def _chosen(
     question: Question, option: Option, points: Sequence[OperatingPoint]
 ) -> list[OperatingPoint]:
-    """Return the operating points that an option may use; an empty list if a model has no operating
+    """Return the operating points that an option may use; empty if a model has no operating
     point."""
     chosen = [
         each
@@ -285,10 +286,12 @@ def _servers(
     with_each: int,
     is_drawn: bool,
 ) -> Floats:
-    """Return the number of servers of an option for each demand, shape (2 + draws, demands).
+    """Return the number of servers that an option needs for each demand, shape (2 + draws,
+    demands).
 
     The first row uses the lower limits of the capacities, the second row the estimates, and each
-    other row one joint draw. A draw is NaN if there are too many combinations to try.
+    other row one joint draw. The rows of draws are NaN if there are too many combinations of
+    servers to try.
     """
     models, shares = question.models, np.array(question.shares)
     zeros = np.zeros(DRAWS)
@@ -306,14 +309,13 @@ def _servers(
 
 
 def _price(chosen: Sequence[OperatingPoint]) -> float:
-    """Return the price of one server in USD/h."""
     return chosen[0].usd_per_hour["on_demand"]
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
-    """Return the probability that the cost is lower, for each demand; NaN if unknown.
+    """Return, for each demand, the probability that `usd` is less than `other_usd`; NaN if unknown.
 
-    The costs are joint draws, shape (draws, demands).
+    Both arrays have joint draws of costs, shape (draws, demands).
     """
     known = np.isfinite(usd) & np.isfinite(other_usd)
     less = (usd < other_usd * (1 - TOLERANCE)).mean(axis=0)
@@ -323,12 +325,14 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     """Yield, for each question, the ranges of demand in which the cheapest option is the same.
 
-    The cheapest option is the cheapest at the lower limits of the capacities, as in a plan.
+    The costs at the lower limits of the capacities decide which option is the cheapest, as in the
+    plan of a fleet.
 
     If shared and dedicated servers cost the same, the function chooses dedicated servers, since
     their tenants do not disturb each other. A saving of shared servers is reliable if it exists at
     the lower limits, at the estimates and in the share RELIABLE of the draws, if the draws are
-    known. A saving at the lower limits alone may be due to a less certain dedicated peak.
+    known. A saving that exists only at the lower limits may be due to the larger uncertainty of a
+    dedicated peak.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):
@@ -352,7 +356,7 @@ def _best_of_each(of: Sequence[Cost]) -> Iterator[Best]:
 
 
 def _kind(best: Best) -> tuple[Option, bool, bool]:
-    """Return the properties that all demands of one range have in common."""
+    """Return the properties that must be equal for all demands of one range."""
     cost, _, is_reliable = best
     return cost.option, cost.has_probability, is_reliable
 
@@ -360,7 +364,7 @@ def _kind(best: Best) -> tuple[Option, bool, bool]:
 def _best(same: Sequence[Cost]) -> Best:
     """Return the cheapest option at one demand.
 
-    Among shared servers, an option with a reliable saving comes first.
+    The function prefers shared servers with a reliable saving to other shared servers.
     """
     alone = [cost for cost in same if not cost.option.shared]
     if not alone:

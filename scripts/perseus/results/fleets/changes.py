@@ -18,7 +18,7 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 class Change:
     """A change by `factor` of the price of `server`, or of the highest demand if `server` is None.
 
-    `before` and `plan` are the plans before and after the change.
+    `before` is the plan before the change, and `plan` is the plan after the change.
     """
 
     server: str | None
@@ -33,10 +33,10 @@ class Change:
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Yield the effects of all changes on the shared plan and on the dedicated plan.
+    """Yield the effect of each change on the plan with sharing and on the dedicated plan.
 
-    The function varies prices only if there are several servers. With one type of server, a new
-    price changes the cost and never the plan.
+    The function varies prices only if the fleet may have several types of servers. With only one
+    type, another price changes the cost of the fleet, but never its servers.
     """
     for before in plans:
         if demand is None or before.level != demand.levels[-1] or not before.counts:
@@ -59,7 +59,8 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """Return the cheapest plan; among equally cheap plans, return the plan before the change."""
+    """Return the cheapest plan. If the fleet from before the change is equally cheap, return the
+    plan with this fleet."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(plan, before.counts, demand)

@@ -16,8 +16,8 @@ GAP = 1e-4
 than this share."""
 TIME_LIMIT_S = 30.0
 HEADROOM_S = 3.0
-"""Time limit for the choice among equally cheap fleets, in seconds. For a thousand models, more
-time found no better fleet."""
+"""Time limit in seconds for the choice among equally cheap fleets. With a thousand models, the
+solver found no better fleet in more time."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
@@ -26,11 +26,11 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Offers:
-    """The K kinds of available servers; a fleet may use any number of each kind.
+    """The K kinds of available servers. A fleet may have any number of servers of each kind.
 
-    `rates_rps` (models, K) is the capacity of a server, and `usd_per_hour` (K,) is its price.
-    `hosts` (models, K) is true if the server has the model. `is_spot` (K,) is true if the cloud may
-    revoke the server.
+    `rates_rps` (models, K) has the capacity of a server of each kind for each model, and
+    `usd_per_hour` (K,) has its price. `hosts` (models, K) is true if the server serves the model.
+    `is_spot` (K,) is true if the cloud may revoke the server.
     """
 
     rates_rps: Floats
@@ -66,7 +66,7 @@ class Solution:
     """A fleet that the solver found: the number of servers of each kind, shape (K,), and their
     cost.
 
-    A fleet that is cheaper by at most the share `gap` may exist. `status` is one of STATUSES.
+    Another fleet may be cheaper, but by at most the share `gap`. `status` is one of STATUSES.
     """
 
     counts: NDArray[np.int64]
@@ -84,7 +84,7 @@ def cheapest(
 ) -> Solution:
     """Return the cheapest fleet that carries the demand. A model without demand needs no server.
 
-    Raises NoFleetError if there is no fleet, or if the solver found none in time.
+    Raises NoFleetError if no fleet carries the demand, or if the solver found no fleet in time.
     """
     matrix, least = _constraints(offers, wanted)
     prices = offers.relative_prices
@@ -98,7 +98,7 @@ def cheapest(
         raise NoFleetError(found.message)
     counts = np.round(found.x).astype(np.int64)
     if _is_short(counts, matrix, least):
-        raise NoFleetError("the fleet of the solver does not carry the demand")
+        raise NoFleetError("the fleet that the solver found does not carry the demand")
     cost = float(prices @ counts)
     left = max(1 - found.mip_dual_bound / cost, 0.0) if cost > 0 else 0.0
     usd = float(offers.usd_per_hour @ counts)
@@ -109,8 +109,8 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
     """Return the fleet with the largest spare capacity among the fleets that cost no more than
     `found`.
 
-    Spare capacity is relative to the demand. If the solver finds no fleet in time, the result is
-    `found`.
+    The spare capacity for a model is relative to its demand. If the solver finds no fleet in time,
+    the result is `found`.
     """
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
@@ -146,7 +146,7 @@ def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
     """Return whether a solution of the solver violates the constraints. Because of a bug, the
-    solver may return such solutions (scipy issue 24141)."""
+    solver may return solutions that violate the constraints (scipy issue 24141)."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 

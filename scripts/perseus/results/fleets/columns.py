@@ -28,8 +28,8 @@ FLEET = [
         "strategy",
         TEXT,
         "",
-        "strategy, which determines the permitted servers: dedicated, sharing allowed, or one type"
-        " of server (shared or not)",
+        "strategy of the plan: dedicated (only dedicated servers), sharing allowed, or one type of"
+        " server (shared or dedicated)",
     ),
 ]
 """The first columns of every table of fleets."""
@@ -39,14 +39,14 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "gap of the solver: a fleet may exist that is cheaper by at most this share of the price",
+        "gap of the solver: another fleet may be cheaper, but by at most this share of the price",
     ),
     column(
         "status",
         TEXT,
         "",
-        f"status of the solver: optimal, within the required gap ({GAP:.2%}), or stopped by the"
-        " time limit; empty without a fleet",
+        f"status of the solver: optimal (the gap is at most {GAP:.2%}) or time limit (the solver"
+        " stopped at a larger gap); empty without a fleet",
         choices=("", *STATUSES),
     ),
 ]
@@ -60,25 +60,24 @@ FLEET_OR_REASON = holds(
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Return whether the rounded percentages of each text add up to 100 %."""
+    """Return whether the percentages in each text add up to 100 %, apart from rounding."""
     shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
     return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
 
 
 def _last(shares: Sequence[str]) -> float:
-    """Return the value of one unit in the last decimal of these percentages."""
+    """Return the value of one unit in the last decimal place of these percentages, for example
+    0.1."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 
 
-PROPORTION = holds("the percentages of the proportion add up to 100 %", _adds_up)
+PROPORTION = holds("the percentages in the column `proportion` add up to 100 %", _adds_up)
 
 
 def fleet(study: str, plan: Plan) -> Row:
-    """Return the values of the columns FLEET for one plan."""
     return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
 
 
 def solved(plan: Plan) -> Row:
-    """Return the values of the columns SOLVED for one plan."""
     return {"gap": plan.gap, "status": plan.status}

@@ -1,4 +1,5 @@
-"""Compute how many servers each combined demand of two models needs, dedicated or shared."""
+"""Compute how many servers, dedicated or shared, each combination of demands for two models
+needs."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from perseus.results.fleets.servers_needed import MAX_WAYS, ways
 def needed_together(
     rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
 ) -> NDArray[np.float64]:
-    """Return the least number of servers for each pair of demands, shape (demands for the second
-    model, demands for the first model).
+    """Return the least number of shared or dedicated servers for each pair of demands, shape
+    (demands for the second model, demands for the first model).
 
     The number is NaN if it exceeds `most`, or if there are too many combinations to try. Each
-    server runs at one operating point: the rates in one column of `rates_rps`, shape (2 models,
-    columns).
+    column of `rates_rps`, shape (2 models, columns), is an operating point: the rates of both
+    models on one server.
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)
     for servers, (of_first, of_second) in _reached(rates_rps, most):
@@ -47,8 +48,8 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """Yield each number of servers, and the capacities of this many servers for both models, shape
-    (2, ways).
+    """Yield, for 1, 2, 3, ... servers, the number of servers and their capacities for the two
+    models, shape (2, ways).
 
     Each column of the capacities is a different division of the servers among operating points. The
     columns are in ascending order of the capacity for the first model.

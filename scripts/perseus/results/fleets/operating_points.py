@@ -21,23 +21,24 @@ from perseus.results.repeats import (
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
-"""Quantile of the capacity that plans use as lower limit: the server carries more with a
-probability of 95 %. Fleets that are planned with the estimates would be too small, since the
-cheapest fleet has the servers whose capacity is overestimated."""
+"""Quantile of the capacity that plans use as lower limit: a server carries more than its lower
+limit with a probability of 95 %. With the estimates instead, planned fleets would be too small,
+since the cheapest fleet tends to have the servers whose capacity is overestimated."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
     """Rates that one server carries within the SLAs of all its models.
 
-    The server also carries lower rates. A model without load is not on the server.
+    The server also carries lower rates. Models without load are left out, since the server does not
+    serve them.
 
-    `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
-    estimate, the lower limit for plans, and draws, shape (draws,). The draws are joint with the
-    draws of other points. `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) is the
-    speed of the host in this cell divided by its speed in each dedicated cell. `limit_changes` are
-    the factors by which these changes of speed change the dedicated peaks. The rates are divided by
-    these factors.
+    Three fields have a rate for each model, in requests/s of one image each: `rates_rps` is the
+    estimate, `lower_rps` is the lower limit for plans, and `draws_rps` has joint draws with other
+    operating points, shape (draws,). `usd_per_hour` is by pricing. `speed_changes` (loaded
+    tenants,) is the speed of the host in this cell divided by its speed in each dedicated cell.
+    `limit_changes` (loaded tenants,) has the factors by which these changes of speed change the
+    dedicated peaks. All rates are already divided by these factors.
     """
 
     peak: RepeatedPeak
@@ -61,7 +62,8 @@ class OperatingPoint:
         return not self.peak.is_dedicated
 
     def leaving(self, headroom: float) -> OperatingPoint:
-        """Return the same point with a head-room: this share of its capacity stays free."""
+        """Return the same operating point with a head-room: the share `headroom` of its capacity
+        stays free."""
         used = 1 - headroom
         return replace(
             self,
@@ -74,7 +76,8 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Return the operating points of all peaks that have a lower limit, on servers with a price.
+    """Return the operating points (rates that one server carries) of all peaks with a lower limit,
+    for servers with a price.
 
     `prices` has the prices of each server. The function corrects the rates of shared servers to the
     speed of the host in the dedicated cells, so that shared and dedicated fleets are comparable.
@@ -110,7 +113,8 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
 
 
 def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
-    """Return, for each model, the sum of the values of its tenants, which are on the first axis."""
+    """Return, for each model, the sum of the values of its tenants. The first axis of `values` is
+    the tenants."""
     names = np.array(models)
     return {model: values[names == model].sum(axis=0) for model in dict.fromkeys(models)}
 

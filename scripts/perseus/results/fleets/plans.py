@@ -27,15 +27,15 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""Largest size of a plan (offers x models) for which the cost has an interval. The solver solves a
-larger plan only once."""
+"""Largest size of a plan (offers x models) whose cost gets a 95 % interval. Perseus does not repeat
+a larger plan for draws of the capacities."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """An available server: its operating point and its price."""
+    """An available kind of server: its operating point (rates that it carries) and its pricing."""
 
     point: OperatingPoint
     pricing: str
@@ -51,10 +51,9 @@ class Plan:
     offer in `offers`.
 
     A plan is empty if no server is needed, or if no fleet carries the demand; `why_not` then says
-    why. `usd_draws` (draws,) has, for each draw of the capacities, the cost of the cheapest fleet
-    if these capacities were known exactly. Draw d is joint with draw d of the other strategies.
-    `usd_draws` is empty for large plans. Spot servers carry at most `largest_spot_share` of a
-    model's demand.
+    why. `usd_draws` (draws,) has the cost of the cheapest fleet for each draw of the capacities.
+    Draw d uses the same capacities in the plans of all strategies. `usd_draws` is empty for large
+    plans. Spot servers carry at most `largest_spot_share` of a model's demand.
     """
 
     level: DemandLevel
@@ -80,7 +79,7 @@ class Plan:
 
     @cached_property
     def by_model(self) -> dict[str, list[tuple[int, Offer]]]:
-        """Offers in `chosen` whose servers have a model, by model."""
+        """Offers in `chosen` by model: for each model, the offers whose servers serve the model."""
         found: dict[str, list[tuple[int, Offer]]] = {}
         for count, offer in self.chosen:
             for model in offer.point.models:
@@ -97,8 +96,8 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". The text also names servers, pricings and
-        scenarios if it would be ambiguous otherwise."""
+        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". If necessary, the text also names servers,
+        pricings and scenarios, so that it is unambiguous."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
@@ -113,7 +112,8 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Return the number of servers with a model, without servers of the pricing `but`."""
+        """Return the number of servers that serve a model, except servers with the pricing
+        `but`."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
@@ -128,10 +128,10 @@ class Plan:
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """Return the requests/s of a model that each server of an offer gets.
+        """Return the requests/s of a model that go to each server of an offer.
 
         The demand is divided in proportion to the capacities, but all spot servers together get at
-        most `largest_spot_share`.
+        most the share `largest_spot_share`.
         """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
@@ -185,8 +185,8 @@ def _of_level(
 
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
-    """Return the plan with sharing, but with the servers of the dedicated plan if these cost no
-    more: the models on dedicated servers do not disturb each other."""
+    """Return the plan with sharing. If the servers of the dedicated plan cost no more, the result
+    has these servers, since models on dedicated servers do not disturb each other."""
     if not dedicated.counts:
         return sharing
     counts = iter(dedicated.counts)
@@ -217,7 +217,8 @@ def planned(
     """Return the cheapest fleet at the lower limits of the capacities.
 
     With `in_full`, the function chooses the fleet with the most spare capacity among equally cheap
-    fleets. It also computes the costs at drawn capacities, except for plans above MAX_RESAMPLED.
+    fleets. The function also computes the costs at drawn capacities, except for plans larger than
+    MAX_RESAMPLED.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
@@ -244,8 +245,8 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """Return the plan with these numbers of servers if they carry its demand and cost no more than
-    the plan; else return the plan."""
+    """Return the plan with the numbers of servers `counts` if these servers carry the demand and
+    cost no more than the plan; else return the plan unchanged."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)
@@ -261,7 +262,7 @@ def _largest_spot_share(demand: FleetDemand) -> float:
 def _programme(
     level: DemandLevel, offers: Sequence[Offer], demand: FleetDemand
 ) -> tuple[Offers, Wanted]:
-    """Return the integer programme for a plan, with the lower limits of the capacities."""
+    """Return the integer programme for a plan at the lower limits of the capacities."""
     models, most = level.models, _largest_spot_share(demand)
     lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
     asked = np.array([level.rps[name] for name in models])
@@ -293,7 +294,7 @@ def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
 
 
 def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
-    """Return the description of a load line with its server, and the scenario of the load line."""
+    """Return the description and the server of the load line of an offer, and its scenario."""
     return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 

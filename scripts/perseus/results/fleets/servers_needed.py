@@ -1,7 +1,7 @@
 """Count the servers of one type that a demand needs (docs/explanation/fleets.md).
 
 In the arrays of this module, a column is an operating point: the rates of all models on one server.
-A way is a division of servers among the columns.
+A way is one division of a number of servers among the columns.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from perseus.results.fleets.cheapest import (
 )
 
 MAX_TRIED = 40
-"""Largest number of servers for which the search tries all ways to divide them among operating
-points."""
+"""Largest number of servers for which the search tries all ways to divide the servers among
+operating points."""
 
 SOLVE_S = 1.0
-"""Time limit in seconds for finding the least number of servers that together have all models."""
+"""Time limit in seconds for finding the least number of servers that together serve all models."""
 
 DEMAND_S = 10.0
 """Time limit in seconds for finding the least number of servers for one demand. Ten models take
@@ -43,8 +43,8 @@ DEMANDS_S, HURRIED_S = 60.0, 0.5
 first limit has passed."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
-"""For each model and each column, whether the column has the model. Unlike an array, these tuples
-can be keys of a cache."""
+"""For each model and each column, whether the servers of the column serve the model. Unlike an
+array, these tuples can be keys of a cache."""
 
 MAX_WAYS = 20_000
 """Largest number of ways to divide servers among operating points for which the search tries all
@@ -52,21 +52,21 @@ ways. Up to this number, trying all ways is faster than an integer programme. Tw
 mixes (four columns) stay below this number for up to MAX_TRIED servers."""
 
 AT_A_TIME = 2**15
-"""Number of ways x sets of rates that the search evaluates at once: the block takes 256 KiB, which
+"""Number of ways x sets of rates that the search evaluates at once. The block takes 256 KiB, so it
 fits into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
-    """Return whether the ways to divide this many servers among the columns are few enough to try
-    all."""
+    """Return whether there are few enough ways to divide `servers` servers among the columns to try
+    all ways."""
     return comb(servers + columns - 1, servers) <= MAX_WAYS
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
     """Return the least number of servers such that each model is on `with_each` servers.
 
-    `hosts` (models, columns) is true if a server of the column has the model. If the solver needs
-    more than SOLVE_S seconds, the result is a lower bound.
+    `hosts` (models, columns) is true if a server of the column serves the model. If the solver
+    needs more than SOLVE_S seconds, the result is only a lower bound of this number.
     """
     return _fewest(_plain(hosts), with_each)
 
@@ -96,8 +96,8 @@ def needed_apart(
     """Return the number of dedicated servers that each total demand needs, shape (..., demands).
 
     `rates_rps` has the capacities, shape (..., models, columns), and `shares` has the share of each
-    model in the demand. If a number exceeds a whole number by a rounding error only, the function
-    rounds it down.
+    model in the demand. The function rounds up, except if a number exceeds a whole number only by a
+    rounding error.
     """
     most = rates_rps.max(axis=-1)[
         ..., None, :
@@ -115,9 +115,9 @@ def needed(
     Each model is on at least `with_each` servers. All servers cost the same.
 
     The function tries all ways to divide the servers if there are few ways, and otherwise uses
-    integer programmes. Beyond MAX_TRIED servers, if `with_each` is 1, the function repeats the
-    group of servers with the highest capacity per server, since other combinations carry little
-    more. The result never exceeds the number of dedicated servers.
+    integer programmes. For more than MAX_TRIED servers, if `with_each` is 1, the function repeats
+    the group of servers with the highest capacity per server, since other combinations of servers
+    carry little more. The result never exceeds the number of dedicated servers.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -129,7 +129,8 @@ def needed_at_each(
     with_each: int = 1,
     certain: int = 1,
 ) -> Floats:
-    """Return the number of servers as in `needed` for several sets of rates, shape (sets, demands).
+    """Return the numbers of servers that `needed` returns, for several sets of rates, shape (sets,
+    demands).
 
     The rates have shape (sets, models, columns). If there are too many ways to divide the servers,
     the result is NaN for all sets except the first `certain` sets.
@@ -153,9 +154,10 @@ def needed_at_each(
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Return the number of servers for demands beyond the largest tried number of servers.
+    """Return the number of servers for demands that need more servers than the largest tried
+    number.
 
-    `reached_rps` is the highest demand that 1, 2, 3, ... servers carry. The function repeats the
+    `reached_rps` has the highest demands that 1, 2, 3, ... servers carry. The function repeats the
     group of servers with the highest capacity per server.
     """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
@@ -248,11 +250,13 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Return which ways may carry the largest demand in at least one set of rates.
+    """Return which ways (divisions of servers) may carry the largest demand in at least one set of
+    rates.
 
-    `rates` are as in `_carried`, shape (sets, models, columns). The way that is best at the mean
-    rates carries a demand in each set: the bound of the set. The function excludes a way that does
-    not reach the bound even if each rate is the highest over all sets, relative to their bounds.
+    `rates` are as in `_carried`, shape (sets, models, columns). For each set, the bound is the
+    demand that the best way at the mean rates carries. The function divides the rates of each set
+    by its bound. The function excludes a way that would not reach the bound even with the highest
+    of these rates over all sets.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)

@@ -1,14 +1,16 @@
 """Tables of a study: each module of this package defines the table of the same name.
 
-Every kind of experiment except `peak` has a table of the same name, and may have more tables
-(MORE). The results of `peak` are in several tables, such as `peaks`, `tenants` and `savings`.
+Each kind of experiment except `peak` has a table of the same name, and some kinds have additional
+tables (MORE). The results of the kind `peak` are in several tables, such as `peaks`, `tenants` and
+`savings`.
 
 Each module has SCHEMA (the columns and rules, see `results.schema`), DESCRIPTION (a sentence for
 the data dictionary), and the function `rows`. `rows` computes the rows of the table from the
-results of a study, or from predictions for the tables PREDICTIONS. If a kind of experiment adds
-keys to record.json, the module of its table has the class RECORD. If a table has a section of its
-own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN maps each heading to a column,
-or to three columns (a value and the two ends of its interval).
+results of a study. For the tables in PREDICTIONS, `rows` uses predictions instead. If a kind of
+experiment adds keys to record.json, the module of its table has the class RECORD. If a table has a
+section of its own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN maps each column
+heading of the report to a column of the table, or to three columns (a value and the two ends of its
+interval).
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.ge
 """Tables of all kinds of experiments except `peak`, in the order of the report."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
-"""Tables of predictions. A separate job makes these tables, since they take long in a large study
-and do not depend on prices."""
+"""Tables of predictions. A separate job makes these tables: the predictions of a large study take
+long, and do not change with prices."""
 
 TABLES: Final = (
     "peaks",
@@ -68,17 +70,15 @@ def module_of(table: str) -> Any:
 
 
 def make(results: StudyResults) -> dict[str, pa.Table]:
-    """Return all tables by name, without the tables PREDICTIONS."""
+    """Return all tables by name, except the tables in PREDICTIONS."""
     return {name: table(name, results) for name in TABLES_OF_RESULTS}
 
 
 def make_predictions(predictions: Predictions) -> dict[str, pa.Table]:
-    """Return the tables PREDICTIONS by name."""
     return {name: table(name, predictions) for name in PREDICTIONS}
 
 
 def write(made: Mapping[str, pa.Table], folder: Path) -> None:
-    """Write each table as a Parquet file and as a CSV file."""
     from perseus.host import parquet
 
     for name, each in made.items():
@@ -86,7 +86,6 @@ def write(made: Mapping[str, pa.Table], folder: Path) -> None:
 
 
 def table(name: str, results: StudyResults | Predictions) -> pa.Table:
-    """Make one table from its rows."""
     from perseus.host import parquet
 
     module = module_of(name)

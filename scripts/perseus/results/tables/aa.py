@@ -1,4 +1,5 @@
-"""Make the table `aa`: repeated measurements of one throughput on restarted servers."""
+"""Make the table `aa`: repeated measurements of the same throughput after restarts of the
+server."""
 
 from __future__ import annotations
 
@@ -19,15 +20,16 @@ from perseus.study.experiments.aa import Run
 
 
 class AaRecord(Record):
-    """Record of an `aa` cell: throughputs of the same closed loop on restarted servers."""
+    """Record of an `aa` cell: the throughputs of the same closed loop after each restart of the
+    server."""
 
     kind: ClassVar[str] = "aa"
 
     capacities_rps: tuple[tuple[float, ...], ...] = Field(
         description=(
-            "one list per server, in the order of the starts: the throughput of all tenants"
-            " together in each window that counts, requests/s; a failed cell has fewer lists than"
-            " configured servers"
+            "one list per start of the server, in the order of the starts: the throughput of all"
+            " tenants together in each window after the first, requests/s; a failed cell has fewer"
+            " lists than configured starts"
         )
     )
 
@@ -37,22 +39,22 @@ class AaRecord(Record):
 
     @property
     def noise(self) -> Noise | None:
-        """Noise of the host; None if not all servers were measured."""
+        """Noise of the host; None if a start of the server was not measured."""
         return noise(self.capacities_rps) if self.outcome == "ok" else None
 
 
 RECORD = AaRecord
 DESCRIPTION = (
-    "One row per server that was started in a cell. Columns that describe all servers of the cell"
-    " have the same value in all its rows."
+    "One row per start of the server in a cell. Columns that describe all starts have the same"
+    " value in all rows of the cell."
 )
 TITLE = "Noise of the host"
 NOTE = (
     "An A/A test: the same closed loop runs on a server that Perseus restarts several times. The"
     " differences between the throughputs are the noise of the host. A deviation is the standard"
     " deviation of the throughput, relative to the mean of all servers. 95 % intervals are in"
-    " brackets. Two cells with the same configuration differ by more than the noise floor in 5 %"
-    " of pairs."
+    " brackets. In only 5 % of cases, two measurements with the same configuration differ by more"
+    " than the noise floor."
 )
 SHOWN = {
     "cell": "cell",
@@ -68,39 +70,40 @@ SCHEMA = Schema(
         column("concurrency", WHOLE, "requests",
             "concurrency: requests in flight of each tenant", least=1),
         column("restart", WHOLE, "",
-            "number of the server, counted from 1 in the order of the starts",
+            "number of the start of the server in the cell, counted from 1",
                least=1),
-        column("windows", WHOLE, "windows", "number of windows on this server that count"),
+        column("windows", WHOLE, "windows",
+            "number of windows after this start that count (all except the first)"),
         column("answered_rps", REAL, "requests/s",
-            "mean throughput of all tenants together over the windows on this server"),
+            "mean throughput of all tenants together over the windows after this start of the"
+            " server"),
         column("low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the column answered_rps",
+            "lower end of the 95 % interval of `answered_rps`",
                least=-inf),
         column("high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of the column answered_rps"),
-        column("capacity_rps", REAL, "requests/s", "mean throughput over all servers of the cell"),
+            "upper end of the 95 % interval of `answered_rps`"),
+        column("capacity_rps", REAL, "requests/s",
+            "mean throughput of all tenants together over all starts of the server"),
         column("between_windows", REAL, "share",
-            "standard deviation of the throughput between the windows of one server, relative to"
-            " capacity_rps", most=inf),
+            "standard deviation of the throughput between the windows after one start of the"
+            " server, relative to capacity_rps", most=inf),
         column("windows_low", REAL, "share",
-            "lower end of the 95 % interval of the column between_windows, by the chi-squared"
-            " distribution",
+            "lower end of the 95 % interval of `between_windows`, by the chi-squared distribution",
                most=inf),
         column("windows_high", REAL, "share",
-            "upper end of the 95 % interval of the column between_windows", most=inf),
+            "upper end of the 95 % interval of `between_windows`", most=inf),
         column("between_restarts", REAL, "share",
-            "standard deviation of the throughput between restarted servers, relative to"
+            "standard deviation of the mean throughput between starts of the server, relative to"
             " capacity_rps", most=inf),
         column("restarts_low", REAL, "share",
-            "lower end of the 95 % interval of the column between_restarts, by the chi-squared"
-            " distribution",
+            "lower end of the 95 % interval of `between_restarts`, by the chi-squared distribution",
                most=inf),
         column("restarts_high", REAL, "share",
-            "upper end of the 95 % interval of the column between_restarts", most=inf),
+            "upper end of the 95 % interval of `between_restarts`", most=inf),
         column("noise_floor", REAL, "share",
-            "noise floor: two cells with the same configuration differ by more than this share in"
-            " 5 % of pairs (docs/explanation/noise.md)", most=inf),
-        column("verdict", TEXT, "", "ok, client_limited, disturbed, throttled or failed",
+            "noise floor: in only 5 % of cases, two measurements with the same configuration"
+            " differ by more than this share (docs/explanation/noise.md)", most=inf),
+        column("verdict", TEXT, "", "outcome of the cell",
                choices=("ok", "client_limited", "disturbed", "throttled", "failed")),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],

@@ -46,7 +46,7 @@ SCHEMA = Schema(
             "within",
             WHOLE,
             "requests",
-            "number of requests of the bin with a response within the latency of the SLA",
+            "number of requests in the bin that got a response within the latency of the SLA",
         ),
         column(
             "attained",

@@ -1,4 +1,4 @@
-"""Make the table `background`: the peak of one tenant beside tenants at fixed rates."""
+"""Make the table `background`: the peak of one tenant beside other tenants at constant rates."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ from perseus.study.experiments.background import Run
 
 
 class BackgroundRecord(PeakRecord):
-    """Record of a search for the peak of one tenant beside tenants at fixed rates."""
+    """Record of a search for the peak of one tenant beside other tenants at constant rates."""
 
     kind: ClassVar[str] = "background"
 
 
 DESCRIPTION = (
-    "One row per cell. Columns that describe all repeats of a load line have the same value in the"
-    " rows of all its repeats. The table peaks also contains these load lines. The table is empty"
-    " without an experiment `background`."
+    "One row per cell. Columns that describe all repeats of a load line have the same value in all"
+    " rows of this load line. The table is empty without an experiment `background`."
 )
 TITLE = "Peak beside tenants at fixed rates"
 NOTE = (
-    "The peak of one tenant while the other tenants have constant rates, as in the 2020 study."
+    "The table shows the peak of one tenant while the other tenants have constant rates."
     " Background share: the sum of constant rate / dedicated peak over the other tenants. Peak /"
-    " dedicated peak: the share of the searched tenant. If the shares of all tenants add up to more"
-    " than 1, one shared server carries more load than dedicated servers of the same cost. 95 %"
-    " intervals are in brackets."
+    " dedicated peak: the share of the tenant whose peak Perseus searches. If the shares of all"
+    " tenants add up to more than 1, one shared server carries more load than dedicated servers of"
+    " the same cost. 95 % intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -63,7 +62,7 @@ SCHEMA = Schema(
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
         column("searched", TEXT, "", "name of the tenant whose peak the search finds"),
         column("background_tenants", TEXT, "",
-            "names of the other tenants, which have constant rates"),
+            "names of the tenants with constant rates"),
         column("background_at", TEXT, "",
             "constant rates of the other tenants in words: requests/s, or percent of their"
             " dedicated peaks"),
@@ -74,29 +73,35 @@ SCHEMA = Schema(
         column("estimate_rps", REAL, "requests/s",
             "rate of the searched tenant at the estimated limit of this repeat"),
         column("peak_rps", REAL, "requests/s",
-            "rate of the searched tenant at the estimated limit, mean over the repeats that found"
-            " a limit"),
-        column("peak_low_rps", REAL, "requests/s", f"peak_rps: lower end {CI}"),
-        column("peak_high_rps", REAL, "requests/s", "peak_rps: upper end of the 95 % interval"),
+            "rate of the searched tenant at the estimated limit, as the mean over the repeats that"
+            " found a limit"),
+        column("peak_low_rps", REAL, "requests/s",
+            f"lower end of the 95 % interval of `peak_rps` {CI}"),
+        column("peak_high_rps", REAL, "requests/s",
+            "upper end of the 95 % interval of `peak_rps`"),
         column("dedicated_rps", REAL, "requests/s",
             "dedicated peak of the searched tenant on the same server"),
-        column("dedicated_low_rps", REAL, "requests/s", f"dedicated_rps: lower end {CI}"),
+        column("dedicated_low_rps", REAL, "requests/s",
+            f"lower end of the 95 % interval of `dedicated_rps` {CI}"),
         column("dedicated_high_rps", REAL, "requests/s",
-            "dedicated_rps: upper end of the 95 % interval"),
+            "upper end of the 95 % interval of `dedicated_rps`"),
         column("background_share", REAL, "",
-            "sum of constant rate / dedicated peak over the other tenants; the dedicated peaks are"
-            " corrected to the speed that the host had in this cell"
+            "sum over the other tenants of (constant rate / dedicated peak); the dedicated peaks"
+            " are corrected to the speed that the host had in this cell"
             " (docs/explanation/sharing-ratio.md)", least=0),
         column("share", REAL, "",
             "peak_rps / dedicated peak of the searched tenant; the dedicated peak is corrected to"
             " the speed that the host had in this cell", least=0),
-        column("share_low", REAL, "", f"share: lower end {CI}", least=0),
-        column("share_high", REAL, "", "share: upper end of the 95 % interval", least=0),
+        column("share_low", REAL, "",
+            f"lower end of the 95 % interval of `share` {CI}", least=0),
+        column("share_high", REAL, "",
+            "upper end of the 95 % interval of `share`", least=0),
         column("sharing_ratio", REAL, "",
-            "sharing ratio: share + background_share; above 1, sharing saves", least=0),
-        column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
+            "sharing ratio: share + background_share; above 1, sharing saves money", least=0),
+        column("sharing_ratio_low", REAL, "",
+            f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("sharing_ratio_high", REAL, "",
-            "sharing_ratio: upper end of the 95 % interval", least=0),
+            "upper end of the 95 % interval of `sharing_ratio`", least=0),
         column("verdict", TEXT, "",
             "verdict of this repeat, with the same values as in the table peaks", choices=Outcome),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
@@ -160,7 +165,8 @@ def _interval(dedicated: RepeatedPeak | None) -> Interval:
 
 
 def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
-    """Return the sum of rate / dedicated peak over all tenants; NaN if a dedicated peak is unknown.
+    """Return the sum over all tenants of (rate / dedicated peak); NaN if a dedicated peak is
+    unknown.
 
     The dedicated peaks are corrected to the speed that the host had in the cells of `peak`.
     """

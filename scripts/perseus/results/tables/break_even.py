@@ -1,4 +1,4 @@
-"""Make the table `break_even`: the cost of the cheapest whole servers over the demand."""
+"""Make the table `break_even`: the cost of the cheapest whole servers for each demand."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models, demand, server type and permission to share servers. The models"
-    " of the study's demand are one group. Without a demand, the models of each shared scenario"
-    " are a group, and each model with dedicated peaks on several servers is a group."
+    "One row per group of models, demand, server type and permission to share servers. If the"
+    " study has a demand, the models of the demand are the only group. Otherwise, the models of"
+    " each shared scenario form a group, and each model with dedicated peaks on several servers"
+    " forms a group."
 )
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
         column("proportion", TEXT, "",
-            "share of each model in the demand: as in the demand of the study, or else such that"
-            " all models need equally many dedicated servers"),
+            "share of each model in the demand of the study; without a demand, all models need"
+            " equally many dedicated servers"),
         column("total_rps", REAL, "requests/s",
             "demand for all models together, in requests of one image", null=False),
         column("server", TEXT, "", "type of the servers, as named in the configuration"),
@@ -30,14 +31,14 @@ SCHEMA = Schema(
             "number of whole servers that carry the demand, at the lower limits of"
             " their capacity", least=1),
         column("usd_per_hour", REAL, "USD/h",
-            "on-demand price of these servers together", null=False),
+            "on-demand price of all servers that the column `servers` counts", null=False),
         column("usd_at_estimates", REAL, "USD/h",
             "on-demand price of all servers that the demand needs at the estimated"
             " capacities", null=False),
         column("probability_of_saving", REAL, "",
-            "probability that shared servers cost less than the cheapest dedicated"
-            " servers, by joint draws of the capacities; null if there are no shared"
-            " servers, or too many ways to divide servers among load lines", least=0, most=1),
+            "probability that shared servers cost less than the cheapest dedicated servers, from"
+            " joint draws of the capacities; null if there are no shared servers, or too many"
+            " combinations of servers", least=0, most=1),
     ],
     key=("models", "total_rps", "server", "shared"),
     holds=[PROPORTION],

@@ -57,26 +57,28 @@ class CatalogueRecord(Record):
     full_high_rps: Number
     limits: tuple[LimitRecord, ...] = Field(
         description=(
-            "per SLA: the key that states the SLA (`stated`: times_unloaded or latency), its"
-            " latency `sla_ms`, the largest rate within the SLA by a simulated queue with its 95 %"
-            " interval, and the rate that passed a window, or the `reason` why no rate passed"
+            "one entry per SLA: `stated` is the key that states the SLA (times_unloaded or"
+            " latency); `sla_ms` is its latency; `limit_rps` is the largest rate within the SLA in"
+            " a simulated queue, with its 95 % interval from `low_rps` to `high_rps`;"
+            " `certified_rps` is the rate that passed a window; `reason` says why no rate passed"
         )
     )
 
 
 RECORD = CatalogueRecord
 DESCRIPTION = (
-    "One row per cell and SLA; a cell without limits has one row with the reason. The table is"
+    "One row per cell and SLA. A cell without a limit has one row, with the reason. The table is"
     " empty without an experiment `catalogue`."
 )
 TITLE = "Costs of neural networks"
 NOTE = (
-    "Each neural network alone: its throughput in a process without a server, its throughput on a"
-    " server that always has requests waiting (full server), and its largest rate within an SLA by"
-    " a simulated queue (docs/explanation/catalogue.md). Accuracies are the published accuracies"
-    " of the weights of torchvision in fp32. In another precision, the relative error of the"
-    " responses indicates the loss of accuracy. A network is on the front if every cheaper network"
-    " with the same kind of SLA, precision and number of images per request is less accurate."
+    "The table shows, for each neural network alone, its throughput in a process without a server,"
+    " its throughput on a server that always has requests waiting (full server), and its largest"
+    " rate within an SLA in a simulated queue (docs/explanation/catalogue.md). Accuracies are the"
+    " published accuracies of the weights of torchvision in fp32. In another precision, the"
+    " relative error of the responses indicates the loss of accuracy. A network is on the front if"
+    " every cheaper network with the same kind of SLA, precision and number of images per request"
+    " is less accurate."
 )
 SHOWN = {
     "cell": "cell",
@@ -106,19 +108,21 @@ SCHEMA = Schema(
         column("input_px", WHOLE, "pixels",
             "width of the images; null if unknown", null=True, least=1),
         column("weights", TEXT, "",
-            "name of torchvision's most accurate weights for this architecture and width; null if"
-            " torchvision has none", null=True),
+            "name of torchvision's most accurate weights for the architecture and the width; null"
+            " if torchvision has none", null=True),
         column("recipe", TEXT, "",
-            "training recipe of these weights, as torchvision states it; null without weights",
+            "training recipe of the weights in the column `weights`, as torchvision states it; null"
+            " without weights",
                null=True),
         column("top1", REAL, "%",
-            "top-1 accuracy of these weights on ImageNet-1K, as torchvision publishes it for fp32"
-            " and one crop of each image", most=100),
+            "top-1 accuracy on ImageNet-1K of the weights in the column `weights`, as torchvision"
+            " publishes it for fp32 and one crop of each image", most=100),
         column("flops", REAL, "",
             "number of arithmetic operations per image; a multiplication and an addition count as"
             " two", least=0),
         column("traffic_bytes", REAL, "bytes",
-            "number of bytes that all operators of the network together read and write per image"),
+            "number of bytes that all operators of the neural network together read and write per"
+            " image"),
         column("weight_bytes", REAL, "bytes", "size of the weights"),
         column("operators", WHOLE, "",
             "number of operators (nodes) in the graph of the network", null=True, least=0),
@@ -133,39 +137,39 @@ SCHEMA = Schema(
             "median service time of a request without a server: a Python process runs the code of"
             " the backend"),
         column("in_process_ips", REAL, "images/s",
-            "throughput without a server, with one request after another"),
+            "throughput of a Python process without a server, with one request after another"),
         column("unloaded_ms", REAL, "ms", "median latency of single requests without load"),
         column("full_ips", REAL, "images/s",
             "saturation throughput: images per second of a server that always has requests"
             " waiting"),
         column("full_low_ips", REAL, "images/s",
-            "lower end of the 95 % interval of the column full_ips, by batch means"),
+            "lower end of the 95 % interval of `full_ips`, by batch means"),
         column("full_high_ips", REAL, "images/s",
-            "upper end of the 95 % interval of the column full_ips"),
+            "upper end of the 95 % interval of `full_ips`"),
         column("server_share", REAL, "share",
-            "share of the time per image on a full server that the server adds to the network: 1 -"
-            " full_ips / in_process_ips; negative if the host was faster during the measurement of"
-            " full_ips", least=-np.inf),
+            "share of the time per image on a saturated server that the server adds to the"
+            " computation: 1 - full_ips / in_process_ips; negative if the host was faster during"
+            " the measurement of full_ips", least=-np.inf),
         column("sla", TEXT, "",
             "kind of SLA: times_unloaded (a multiple of the latency without load) or latency (the"
-            " SLA of the model); empty without limits"),
+            " SLA of the model); empty in a row without a limit"),
         column("sla_ms", REAL, "ms", "largest latency that the SLA allows"),
         column("limit_rps", REAL, "requests/s",
             "largest rate within the SLA, estimated with a simulated queue"),
         column("ci_low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the column limit_rps, from the interval of"
-            " full_ips"),
+            "lower end of the 95 % interval of `limit_rps`, from the interval of full_ips"),
         column("ci_high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of the column limit_rps"),
+            "upper end of the 95 % interval of `limit_rps`"),
         column("certified_rps", REAL, "requests/s",
             "certified rate: 0.8 x limit_rps if a window at this rate passed, else 0.6 x limit_rps"
             " if a window at this rate passed; null if no window passed"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million images at limit_rps, at the first pricing in costs.pricing"),
+            "cost of a million images at the rate limit_rps, with the first pricing in"
+            " costs.pricing"),
         column("ci_low_usd", REAL, "USD",
-            "lower end of the 95 % interval of the column usd_per_million_inferences"),
+            "lower end of the 95 % interval of `usd_per_million_inferences`"),
         column("ci_high_usd", REAL, "USD",
-            "upper end of the 95 % interval of the column usd_per_million_inferences"),
+            "upper end of the 95 % interval of `usd_per_million_inferences`"),
         column("on_front", FLAG, "",
             "true if the network is on the Pareto front: no other row with the same kind of SLA,"
             " request_batch_size and precision is better in cost or accuracy and at least as good"
@@ -188,7 +192,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Network:
-    """Properties of a network that do not depend on its measurement."""
+    """Properties of a neural network that do not depend on a measurement."""
 
     architecture: str | None
     input_px: int | None
@@ -197,8 +201,8 @@ class Network:
 
     @classmethod
     def of(cls, export: Mapping[str, Any]) -> Network:
-        """Return the properties of a network, given the record of its export; unknown properties
-        are empty."""
+        """Return the properties of a neural network, given the record of its export. Unknown
+        properties are None or empty."""
         name, inputs = export.get("architecture"), export.get("inputs")
         pixels = inputs[0]["dims"][-1] if inputs else None
         return cls(
@@ -209,7 +213,6 @@ class Network:
         )
 
     def row(self) -> Row:
-        """Return the values of the columns that describe the network."""
         best = self.weights
         return {
             "architecture": self.architecture,
@@ -287,7 +290,7 @@ def _cost(each: LimitRecord, images: int, usd_per_hour: float | None) -> Row:
 
 
 def _fronts(found: Sequence[Row]) -> Iterator[Row]:
-    """Return the rows with the column `on_front` filled in, in the same order."""
+    """Yield the rows in the same order, with a value in the column `on_front`."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(found):
         values = (row["usd_per_million_inferences"], row["top1"])

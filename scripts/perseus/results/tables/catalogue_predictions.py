@@ -1,10 +1,11 @@
-"""Make the table `catalogue_predictions`: inference times, predicted from the graphs of networks.
+"""Make the table `catalogue_predictions`: inference times, predicted from the graphs of neural
+networks.
 
 The prediction is: time of an image = a x arithmetic operations + b x bytes that operators read and
 write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
-of squared relative errors. The time of each network is predicted from a fit to all other networks,
-and from a fit to the networks of other families. Therefore the errors apply to networks that were
-never measured.
+of squared relative errors. Perseus predicts the time of each network from a fit to all other
+networks, and from a fit to the networks of other families. Therefore the prediction errors are as
+large as those of a network that was never measured.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ DESCRIPTION = (
 )
 TITLE = "Inference times predicted from the graphs of networks"
 NOTE = (
-    "The time of an image on a full server, predicted from the graph of the network: its"
-    " arithmetic operations, the bytes that its operators read and write, and the number of"
-    " operators. The first prediction uses all other networks, and the second uses only networks"
-    " of other families."
+    "The table shows the time per image on a full server (a server that always has requests"
+    " waiting), predicted from the graph of the neural network: its arithmetic operations, the"
+    " bytes that its operators read and write, and the number of operators. The first prediction"
+    " uses all other networks, and the second uses only networks of other families."
 )
 SHOWN = {
     "model": "model",
@@ -55,20 +56,21 @@ SCHEMA = Schema(
         column("cell", TEXT, "", "folder of the raw results"),
         column("model", TEXT, "", "name of the model"),
         column("family", TEXT, "",
-            "family of similar networks: the first letters of the name of the architecture"),
+            "family of similar neural networks: the first letters of the name of the architecture"),
         column("runtime", TEXT, "", "runtime that executes the network"),
         column("precision", TEXT, "", "numeric precision of the computation"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("networks", WHOLE, "",
             "number of measured networks with the same runtime, precision and request_batch_size,"
             " this network included", least=1),
-        column("measured_ms", REAL, "ms", "measured time of an image on a full server", null=False),
+        column("measured_ms", REAL, "ms",
+            "measured time per image on a saturated server", null=False),
         column("predicted_ms", REAL, "ms",
-            "time of an image on a full server, predicted from all other networks", null=False),
+            "time per image on a saturated server, predicted from all other networks", null=False),
         column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
         column("without_family_ms", REAL, "ms",
-            "time of an image on a full server, predicted from networks of other families; null if"
-            " there are too few of them"),
+            "time per image on a saturated server, predicted from networks of other families; null"
+            " if there are too few networks"),
         column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
     ],
     key=("cell",),
@@ -133,6 +135,6 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return the factor f such that this share of the predictions lies between measured time / f
-    and measured time x f. `ratios` are predicted / measured."""
+    """Return the factor f such that the share `share` of the predicted times lies between measured
+    time / f and measured time x f. `ratios` has predicted time / measured time of each network."""
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

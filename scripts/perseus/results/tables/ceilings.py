@@ -32,23 +32,27 @@ SCHEMA = Schema(
         column("client_cores", WHOLE, "cores", "number of cores of the client"),
         column("processes", WHOLE, "", "number of client processes"),
         column("ceiling_rps", REAL, "requests/s",
-            "ceiling: the highest rate at which a window was valid, for one tenant with the"
-            " arrival process of the study (docs/explanation/load.md)"),
+            "client ceiling: the highest rate that the client sent on schedule in a valid window,"
+            " for one tenant with the arrival process of the study (docs/explanation/load.md)"),
         column("problem", TEXT, "",
-            "reason why the ceiling is too low and unreliable; empty for a reliable ceiling"),
+            "reason why the measured client ceiling is too low; empty if the ceiling is reliable"),
         column("first_invalid_rps", REAL, "requests/s",
-            "lowest rate above the ceiling at which a window was invalid"),
-        column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
+            "lowest rate above the client ceiling at which a window was invalid"),
+        column("send_lag_p99_ms", REAL, "ms",
+            "99th percentile of the send lag at the client ceiling"),
         column("longest_lag_ms", REAL, "ms",
-            "largest allowed 99th percentile of the send lag: 2 % of the shortest SLA of these"
-            " models (20 % on a busy host), but at least 1 ms; the SLA is first rounded down to"
-            " 50, 100, 200, 500, 1000, ... ms",
+            "largest allowed 99th percentile of the send lag: 2 % of the shortest SLA latency of"
+            " the models in this row (20 % on a busy host), but at least 1 ms; Perseus first"
+            " rounds the SLA latency down to 50, 100, 200, 500, 1000, ... ms",
                null=False),
         column("client_cpu", REAL, "cores",
-            "utilisation of the client at the ceiling: CPU time of its busiest process divided by"
-            " the wall time"),
+            "utilisation of the client at the client ceiling: CPU time of the busiest client"
+            " process divided by the wall time"),
         column("closed_loop_rps", REAL, "requests/s",
-            "highest throughput of all closed loops, which have several concurrencies", null=False),
+
+
+                    "highest throughput of the client in closed loops at several"
+                    " concurrencies", null=False),
         column("closed_loop_concurrency", WHOLE, "requests",
             "concurrency (requests in flight) of the closed loop with the highest throughput"),
         column("cpu_us_per_request", REAL, "us",

@@ -1,4 +1,5 @@
-"""Make the table `concurrency`: results of closed loops, without a verdict on an SLA."""
+"""Make the table `concurrency`: throughputs and latencies in closed loops, without a verdict on an
+SLA."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from perseus.results.study_results import StudyResults
 
 
 class Level(BaseModel):
-    """Throughput of one tenant in a closed loop with `concurrency` requests of each tenant in
+    """Throughput of one tenant in a closed loop, in which each tenant has `concurrency` requests in
     flight."""
 
     concurrency: int
@@ -37,11 +38,11 @@ class ConcurrencyRecord(Record):
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Return the throughput of all tenants together by their total number of requests in
-        flight, in ascending order of this number.
+        """Return the throughput of all tenants together, by their total number of requests in
+        flight in ascending order.
 
-        A concurrency is left out if the client or the host may have been the limit, or if there was
-        no response.
+        The result leaves out a concurrency if the client or the host may have limited the
+        throughput, or if there was no response.
         """
         rows = [row for row in self.windows() if row["window_verdict"] == Verdict.INVALID]
         invalid = {int(row["scale"]) for row in rows}
@@ -82,36 +83,37 @@ SCHEMA = Schema(
             "concurrency: requests in flight of each tenant", least=1),
         column("answered_rps", REAL, "requests/s", "throughput", null=False),
         column("low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the column answered_rps, by batch means",
+            "lower end of the 95 % interval of `answered_rps`, by batch means",
                least=-inf),
         column("high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of the column answered_rps"),
+            "upper end of the 95 % interval of `answered_rps`"),
         column("requests", WHOLE, "requests", "number of requests that count"),
         column("effective_requests", REAL, "requests",
-            "effective number of requests: the number of independent requests with the same amount"
-            " of evidence as these correlated requests (docs/explanation/verdict.md)"),
-        column("batches", WHOLE, "batches", "number of batches of the batch-means intervals"),
+            "number of independent requests that would be as strong evidence as these correlated"
+            " requests (docs/explanation/verdict.md)"),
+        column("batches", WHOLE, "batches",
+            "number of batches from which the batch-means intervals are computed"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent"),
         column("p50_ms", REAL, "ms", "median latency from the actual send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column p95_ms"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of `p95_ms`"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of the column p95_ms; infinite if there are too few"
-            " requests for an upper bound"),
+            "upper end of the 95 % interval of `p95_ms`; infinite if there are too few requests"
+            " for an upper bound"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("queue_ms", REAL, "ms", "mean queue time in the server"),
         column("compute_ms", REAL, "ms",
             "mean service time in the server: preparation of the inputs, inference, and"
             " preparation of the outputs"),
         column("client_ms", REAL, "ms",
-            "mean latency minus queue_ms and compute_ms: transfer over the network, and the"
-            " client"),
+            "mean latency minus queue_ms and compute_ms: time for the transfer over the network,"
+            " and in the client"),
         column("client_cpu", REAL, "cores",
-            "utilisation of the client: its CPU time divided by the wall time"),
+            "utilisation of the client: CPU time of the client divided by the wall time"),
         column("valid", FLAG, "",
-            "true if the server was the limit, and not the client or the host"),
-        column("reason", TEXT, "", "reason why valid is false; empty if it is true"),
+            "true if the server, and not the client or the host, limited the throughput"),
+        column("reason", TEXT, "", "reason why the closed loop is not valid; empty if it is valid"),
     ],
     key=("cell", "tenant", "concurrency"),
     holds=[

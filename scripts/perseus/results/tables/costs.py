@@ -24,18 +24,20 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
 
-DESCRIPTION = "One row per load line and pricing; no row for servers without a price."
+DESCRIPTION = "One row per load line and pricing. A server without a price has no row."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("runtime", TEXT, "", "runtime that executes the networks"),
         PRECISION,
         column("cores", WHOLE, "cores", "cores of the server", least=1),
-        column("instance", TEXT, "", "cloud instance whose price the server has"),
+        column("instance", TEXT, "",
+            "cloud instance from which Perseus takes the price of the server"),
         column("vcpus", REAL, "vCPUs",
             "number of vCPUs of the instance; null if the price list does not state it"),
         column("accelerator", TEXT, "",
-            "accelerators with a separate price; empty without accelerators"),
+            "accelerators whose price is not part of the price of the instance; empty without"
+            " accelerators"),
         column("share", REAL, "",
             "share of the instance, and of its price, that belongs to the"
             " server; above 1 for servers of a grid with more cores than the"
@@ -47,33 +49,36 @@ SCHEMA = Schema(
         column("pricing", TEXT, "", "on_demand, spot or committed",
                choices=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h",
-            "price of the server: its share of the prices of the instance and the accelerators",
+            "price of the server per hour: its share (column `share`) of the price of the instance"
+            " and its accelerators",
                null=False),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences on a server that always works at its estimated limit,"
-            " with the tenants in the proportion of the mix"),
-        column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
-        column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
+            "cost of a million inferences on a server that always runs at its estimated limit, in"
+            " the proportion of the mix"),
+        column("ci_low_usd", REAL, "USD",
+            f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
+        column("ci_high_usd", REAL, "USD",
+            f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("usd_per_million_certified", REAL, "USD",
-            "cost of a million inferences on a server that always works at its certified rate,"
-            " with the tenants in the proportion of the mix"),
+            "cost of a million inferences on a server that always runs at its certified rate, in"
+            " the proportion of the mix"),
         column("dedicated_usd_per_million", REAL, "USD",
-            "cost of the same million inferences on dedicated servers that work at their peaks;"
-            " the cost allows fractions of servers"),
+            "cost of a million inferences in the same proportion on dedicated servers that always"
+            " run at their peaks; the cost counts fractions of servers"),
         column("joules_per_inference", REAL, "J",
             "energy of one inference at the certified rate, as the mean over the repeats. The"
-            " counters of the hardware in energy_of measure whole GPU boards and whole processors"
-            " with their memory, so the energy includes idle power and the cores of the client;"
-            " null without counters"),
+            " energy of whole GPU boards and processors with their memory counts, with idle power"
+            " and the cores of the client; null without energy counters"),
         column("energy_of", TEXT, "",
             "hardware whose energy was measured: GPUs, processors and memory, or both; empty"
-            " without counters"),
+            " without energy counters"),
         column("electricity_usd_per_million", REAL, "USD",
-            "cost of the energy for a million inferences at costs.usd_per_kwh; the price of a"
-            " cloud server already includes this cost; null without energy or costs.usd_per_kwh"),
+            "cost of the electricity for a million inferences at costs.usd_per_kwh (the price of a"
+            " cloud server already includes electricity); null if the energy or this price is"
+            " unknown"),
         *PRICED,
         column("price_doubts", TEXT, "",
-            "doubts: reasons why the price may be wrong; empty without doubts"),
+            "reasons why the price of the server may be wrong; empty if there is none"),
     ],
     key=("scenario", "load_line", "pricing"),
     holds=[*REPEATS, ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd")],

@@ -20,21 +20,22 @@ from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models and range of the demand. In one range, the same kind of servers"
-    " is the cheapest, and the probability of a saving is known everywhere or nowhere. The groups"
-    " are the same as in the table break_even."
+    "One row per group of models and range of the demand. Within a range, the cheapest kind of"
+    " servers and the column `reliable` do not change, and the probability of a saving is known at"
+    " all demands or at none. The groups are those of the table break_even."
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
-    f"The cheapest whole servers over the demand, at on-demand prices. The table uses {STEPS}"
-    " demands in equal ratios, and more where the cheapest servers change. The highest demand fills"
-    f" {MAX_SERVERS} dedicated servers. The lowest demand is one request per second, or"
-    f" {MIN_SERVERS:.0%} of the capacity of a dedicated server if that rate is less. All servers"
-    " are of one type and planned with the lower limits, as in Your demand. The table names shared"
-    " servers if they are cheaper. A saving is reliable if shared servers are also cheaper at the"
-    f" estimates and in at least {RELIABLE:.0%} of the random draws. Saving: the lowest and the"
-    " highest saving in the range, relative to the cheapest dedicated servers for the same demand."
-    " P(saving > 0): the lowest probability of a saving in the range."
+    "The table shows the cheapest whole servers for each range of demand, at on-demand prices."
+    f" Perseus compares {STEPS} demands in equal ratios, and more where the cheapest servers"
+    f" change. The highest demand fills {MAX_SERVERS} dedicated servers. The lowest demand is one"
+    f" request per second, or {MIN_SERVERS:.0%} of the capacity of a dedicated server if that rate"
+    " is less. All servers are of one type, and planned with the lower limits of their capacities."
+    " The table names shared servers only if they are cheaper. A saving is reliable if shared"
+    f" servers are also cheaper at the estimated capacities and in at least {RELIABLE:.0%} of"
+    " their random draws. Saving: the lowest and the highest saving in the range, relative to the"
+    " cheapest dedicated servers for the same demand. P(saving > 0): the lowest probability of a"
+    " saving in the range."
 )
 SHOWN = {
     "models": "models",
@@ -61,29 +62,31 @@ SCHEMA = Schema(
         column("to_rps", REAL, "requests/s", "highest demand of the range",
                null=False),
         column("cheapest", TEXT, "", "cheapest servers in the range"),
-        column("server", TEXT, "", "their type"),
+        column("server", TEXT, "", "type of the cheapest servers"),
         column("shared", FLAG, "", "true if some of the cheapest servers are shared"),
         column("reliable", FLAG, "",
             "true if the saving is reliable: shared servers are also cheaper at the estimated"
-            f" capacities and in at least {RELIABLE:.0%} of the random draws, if known; true for"
-            " dedicated servers"),
+            f" capacities and, if known, in at least {RELIABLE:.0%} of their random draws; true if"
+            " dedicated servers are the cheapest"),
         column("from_servers", WHOLE, "servers",
             "number of servers at the lowest demand of the range", least=1),
         column("to_servers", WHOLE, "servers",
             "number of servers at the highest demand of the range", least=1),
         column("from_usd_per_month", REAL, "USD",
-            f"on-demand price for {HOURS_PER_MONTH} hours of the servers at the lowest demand of"
+            f"on-demand price of the servers for {HOURS_PER_MONTH} hours at the lowest demand of"
             " the range", null=False),
         column("to_usd_per_month", REAL, "USD",
-            "on-demand price for a month of the servers at the highest demand of the"
+            "on-demand price of the servers for a month at the highest demand of the"
             " range", null=False),
         column("least_saving", REAL, "share",
-            "least saving in the range relative to the cheapest dedicated servers; null without"
-            " dedicated servers", least=-inf),
-        column("most_saving", REAL, "share", "largest saving, likewise", least=-inf),
+            "lowest saving in the range, relative to the cost of the cheapest dedicated servers;"
+            " null without dedicated servers", least=-inf),
+        column("most_saving", REAL, "share",
+            "highest saving in the range, relative to the cost of the cheapest dedicated"
+            " servers", least=-inf),
         column("probability_of_saving", REAL, "",
-            "lowest probability in the range that shared servers cost less, as in the table"
-            " break_even; null if unknown", least=0, most=1),
+            "lowest probability in the range that shared servers cost less than dedicated servers,"
+            " as in the table break_even; null if unknown", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
@@ -92,21 +95,21 @@ SCHEMA = Schema(
         ascending("from_servers", "to_servers"),
         ascending("least_saving", "most_saving"),
         holds(
-            "shared servers have a saving above 0",
+            "if shared servers are the cheapest, their highest saving is above 0",
             lambda shared, most_saving: ~(shared & (most_saving <= 0)),
         ),
         holds(
-            "a reliable saving exists at the lower limits and at the estimates",
+            "the lowest saving of shared servers is above 0 if the saving is reliable",
             lambda shared, reliable, least_saving: ~(shared & reliable & (least_saving <= 0)),
         ),
         holds(
-            "a reliable saving has a high probability, if the probability is known",
+            "the probability of a reliable saving of shared servers is high or unknown",
             lambda shared, reliable, probability_of_saving: (
                 ~(shared & reliable & (probability_of_saving < RELIABLE))
             ),
         ),
         holds(
-            "rows with dedicated servers count as"
+            "a row in which dedicated servers are the cheapest counts as"
             " reliable", lambda shared, reliable: shared | reliable),
     ],
 )  # fmt: skip

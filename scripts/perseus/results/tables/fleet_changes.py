@@ -13,14 +13,15 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per strategy and change (of the highest level of the demand, or of a price). The"
-    " table is empty without a demand."
+    "One row per strategy and change of the highest level of the demand, or of a price. The table"
+    " is empty without a demand."
 )
 TITLE = "If the demand or a price changes"
 NOTE = (
-    "The cheapest servers for the highest level of the demand after a change. Among equally cheap"
-    " fleets, Perseus prefers the fleet without the change. Gap: a fleet that is cheaper by up to"
-    f" this share may exist. If the gap is above {GAP:.2%}, the solver reached its time limit."
+    "The table shows the cheapest servers for the highest level of the demand, after a change of"
+    " the demand or of a price. Among equally cheap fleets, Perseus keeps the fleet from before"
+    " the change. Gap: a fleet that costs less by up to this share may exist. If the gap is above"
+    f" {GAP:.2%}, the solver reached its time limit."
 )
 SHOWN = {
     "permitted servers": "strategy",
@@ -41,13 +42,16 @@ SCHEMA = Schema(
         column("factor", REAL, "",
             "factor by which the demand or the price changes", null=False, least=0),
         column("reason", TEXT, "",
-            "reason why there is no fleet after the change; empty with a fleet"),
+            "reason why no fleet carries the demand after the change; empty if a fleet does"),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
-        column("fleet", TEXT, "", "servers by load line, such as 2 x (a 1 : 1 b) + 1 x (b)"),
+        column("fleet", TEXT, "",
+            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): number of servers x (load"
+            " line)"),
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
         column("cost_ratio", REAL, "",
-            "usd_per_month / usd_per_month of the fleet without the change", least=0),
-        column("keeps_servers", FLAG, "", "true if the fleet is the same as without the change"),
+            "price of the fleet after the change / price of the fleet without the change", least=0),
+        column("keeps_servers", FLAG, "",
+            "true if the fleet has the same servers as without the change"),
         *SOLVED,
     ],
     key=("level", "strategy", "change"),

@@ -1,5 +1,5 @@
 """Make the table `fleet_models`: the capacity of each fleet for each model, and the share of
-requests within the SLA."""
+requests that meet the SLA."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.sla import Sla
 
-DESCRIPTION = "One row per fleet and model with a demand; empty without a demand."
+DESCRIPTION = "One row per fleet and model with a demand. The table is empty without a demand."
 SCHEMA = Schema(
     [
         *FLEET,
@@ -23,12 +23,12 @@ SCHEMA = Schema(
         column("demand_rps", REAL, "requests/s",
             "demand for the model, in requests of one image", null=False),
         column("capacity_rps", REAL, "requests/s",
-            "lower limit of the fleet's capacity for the model; the capacity includes the"
-            " head-room", null=False),
+            "sum of the lower limits of the capacities of all servers of the fleet for this model,"
+            " with the head-room included", null=False),
         column("servers", WHOLE, "servers",
-            "number of servers of the fleet that have the model", least=1),
+            "number of servers of the fleet that serve the model", least=1),
         column("servers_on_demand", WHOLE, "servers",
-            "number of servers that have the model and that remain if the cloud revokes all spot"
+            "number of servers that serve the model and remain if the cloud revokes all spot"
             " servers"),
         column("sla_share", REAL, "share",
             "percentile of the SLA: the share of the requests of the model that must have a"

@@ -13,13 +13,13 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per fleet, server, load line and pricing. The table is empty without a demand."
+    "One row per fleet, type of server, load line and pricing. The table is empty without a demand."
 )
 TITLE = "The servers of the fleets"
 NOTE = (
-    "The number of servers to buy, the models that each server runs, and the requests/s of each"
-    " server. Load: the requests/s of a model divided by the lower limit of the server's capacity"
-    " for this model, for the model with the highest quotient."
+    "The table shows the number of servers to buy, the models that each server serves, and the"
+    " requests/s of each server. Load: (requests/s of a model / lower limit of the server's"
+    " capacity for this model), for the model with the highest quotient."
 )
 SHOWN = {
     "demand": "level",
@@ -38,7 +38,8 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("servers", WHOLE, "servers",
-            "number of servers in the fleet with this type, load line and pricing", least=1),
+            "number of servers of the fleet with the type, load line and pricing of this"
+            " row", least=1),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("instance", TEXT, "", "cloud instance of the server's price"),
         column("region", TEXT, "", "region of the price"),
@@ -46,14 +47,14 @@ SCHEMA = Schema(
         column("usd_per_hour", REAL, "USD/h", "price of one server", null=False),
         *PRICED,
         column("scenario", TEXT, "",
-            "scenario: the server and the tenants that share one Triton model repository"),
+            "name of the scenario: a server and the tenants (models) on it"),
         column("load_line", TEXT, "",
             "name of the load line at which the capacity of the server was measured"),
-        column("mix", TEXT, "", "load line in words, as in the table peaks"),
-        column("requests", TEXT, "requests/s", "rate of each model on one of these servers"),
+        column("mix", TEXT, "", "description of the load line, as in the table peaks"),
+        column("requests", TEXT, "requests/s", "rate of each model on each server of this row"),
         column("load", REAL, "share",
-            "rate of a model divided by the lower limit of the capacity of the server for this"
-            " model, for the model with the highest quotient", null=False),
+            "load of one server: (rate of a model / lower limit of the server's capacity for this"
+            " model), for the model with the highest quotient", null=False),
     ],
 )  # fmt: skip
 

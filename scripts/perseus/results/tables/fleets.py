@@ -1,5 +1,5 @@
-"""Make the table `fleets`: the cheapest servers for the demand: dedicated, shared, or all of
-one type."""
+"""Make the table `fleets`: the cheapest servers for the demand, either all dedicated, or also
+shared, or all of one type."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from perseus.results.tables.startup import StartupRecord
 if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
-DESCRIPTION = "One row per level of the demand and strategy; empty without a demand."
+DESCRIPTION = "One row per level of the demand and strategy. The table is empty without a demand."
 TITLE = "What to buy"
 NOTE = (
-    "The cheapest whole servers for the demand, by integer programming. The plan uses lower"
-    " limits: each capacity exceeds its lower limit with a probability of 95 %. A month has"
-    f" {HOURS_PER_MONTH} hours. If known: 95 % interval of the price that the cheapest fleet would"
-    " have if the capacities were known exactly. P(enough): the probability that the servers carry"
-    " the demand. Within the SLA: the share of requests within the SLA in a simulated queue, for"
-    " the model with the lowest share. Lost: the share of the demand that is lost because the cloud"
-    " revokes spot servers. Gap: a fleet that is cheaper by up to this share may exist."
+    "The table shows the cheapest whole servers for the demand, found by integer programming. The"
+    " plan uses lower limits of the measured capacities: each capacity exceeds its lower limit"
+    f" with a probability of 95 %. A month has {HOURS_PER_MONTH} hours. If known: 95 % interval of"
+    " the price that the cheapest fleet would have if the capacities were known exactly."
+    " P(enough): the probability that the servers carry the demand. Within the SLA: the share of"
+    " requests within the SLA in a simulated queue, for the model with the lowest share. Lost: the"
+    " share of the demand that is lost because the cloud revokes spot servers. Gap: a fleet that"
+    " costs less by up to this share may exist."
 )
 SHOWN = {
     "demand": "level",
@@ -54,8 +55,8 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return whether a fleet with sharing costs no more than the dedicated fleet; the gap of the
-    solver is allowed."""
+    """Return whether a fleet with sharing costs no more than the dedicated fleet, apart from the
+    gap of the solver."""
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
     return (strategy != SHARING) | dedicated.isna() | is_cheap
@@ -66,48 +67,49 @@ SCHEMA = Schema(
         *FLEET,
         column("demand", TEXT, "requests/s", "demand for each model, in requests of one image"),
         column("of_servers", TEXT, "", "servers that the fleet may use"),
-        column("reason", TEXT, "", "reason why there is no fleet; empty with a fleet"),
+        column("reason", TEXT, "", "reason why no fleet carries the demand; empty if a fleet does"),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
-        column("fleet", TEXT, "", "servers by load line, such as 2 x (a 1 : 1 b) + 1 x (b)"),
+        column("fleet", TEXT, "",
+            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): number of servers x (load"
+            " line)"),
         column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
         column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD",
-            "price per month of the cheapest fleet if the capacities were known exactly: lower end"
-            " of a 95 % interval, by joint draws of the capacities; null for large plans, or if no"
-            " fleet carries the demand in one of the draws"),
+            "lower end of the 95 % interval of the price per month of the cheapest fleet if the"
+            " capacities were known exactly; null for large plans, or if no fleet carries the"
+            " demand in a draw of the capacities"),
         column("usd_if_known_high", REAL, "USD",
-            "price per month of the cheapest fleet if the capacities were known exactly: upper end"
-            " of the interval of the column usd_if_known_low"),
+            "upper end of the interval that begins at usd_if_known_low"),
         column("saving", REAL, "share",
-            "saving of the fleet: 1 - usd_per_hour / usd_per_hour of the dedicated fleet for the"
-            " same level", least=-inf),
+            "saving of the fleet: 1 - its price / price of the dedicated fleet for the same level"
+            " of the demand", least=-inf),
         column("saving_if_known_low", REAL, "share",
-            "saving if the capacities were known exactly: lower end of a 95 % interval, by joint"
-            " draws of the capacities", least=-inf),
+            "lower end of the 95 % interval of the saving if the capacities were known"
+            " exactly", least=-inf),
         column("saving_if_known_high", REAL, "share",
-            "saving if the capacities were known exactly: upper end of the interval of the column"
-            " saving_if_known_low", least=-inf),
+            "upper end of the interval that begins at saving_if_known_low", least=-inf),
         column("probability_of_saving", REAL, "",
             "probability of a saving: the share of the joint draws in which the saving is above 0",
                least=0, most=1),
         column("probability_enough", REAL, "",
-            "probability that the fleet carries the demand for every model, by joint draws of the"
-            " capacities", least=0, most=1),
+            "probability that the fleet carries the demand for every model, from joint draws of"
+            " the capacities", least=0, most=1),
         column("attained", REAL, "share",
-            "lowest attainment of all models: the share of the requests of a model within the SLA,"
-            " in a simulated queue; null if the service times of a server are unknown"),
+            "share of the requests within the SLA in a simulated queue, for the model with the"
+            " lowest share; null if the service times of a server are unknown"),
         *SOLVED,
         column("on_spot", REAL, "share",
             "share of the demand that goes to servers at the spot price"),
         column("lost_to_revocations", REAL, "share",
-            "share of the demand that is lost while revoked servers are replaced: on_spot x rs /"
-            " (1 + rs), where r is the number of revocations of a spot server per hour, and s is"
-            " the longest of the measured start times of the spot servers in hours, without the"
-            " boot of a new machine; 0 without spot servers; null without an experiment startup"),
+            "share of the demand that is lost while new servers replace revoked spot servers:"
+            " on_spot x r x s / (1 + r x s), where r is the number of revocations of a spot server"
+            " per hour, and s the longest measured start time of the spot servers in hours,"
+            " without the boot of a new machine; 0 without spot servers; null without an"
+            " experiment `startup`"),
         column("usd_per_month_expected", REAL, "USD",
-            "usd_per_month with 1 + rs times as many spot servers, since the cloud also charges"
-            " for servers that start; r as in the column lost_to_revocations, and s is the start"
-            " time of each server; null without an experiment startup"),
+            "price of the fleet per month with 1 + r x s times as many spot servers (r and s as in"
+            " lost_to_revocations), since the cloud also charges for servers that start; null"
+            " without an experiment `startup`"),
     ],
     key=("level", "strategy"),
     holds=[
@@ -174,7 +176,7 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 def _spot(results: StudyResults, plan: Plan) -> Row:
     """Return the values of the columns on spot servers: share of the demand, loss, and price.
 
-    For the loss, the slowest start of all spot servers in the plan counts.
+    The loss follows from the longest start time of all spot servers in the plan.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
@@ -205,7 +207,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 def _starts_s(results: StudyResults) -> dict[str, float]:
     """Return, for each server, the mean time in s from its start until all models are ready.
 
-    If several scenarios measure the start of a server, the slowest scenario counts.
+    If several scenarios measure the start of a server, the result is the longest of their mean
+    times.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

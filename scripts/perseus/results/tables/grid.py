@@ -1,4 +1,4 @@
-"""Make the table `grid`: the settings of each grid side by side."""
+"""Make the table `grid`: a comparison of all settings of each grid."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ DESCRIPTION = (
 )
 TITLE = "Settings side by side"
 NOTE = (
-    "The settings of each grid, the cheapest first; 95 % intervals in brackets. Cost: USD per"
-    " million inferences at the estimated limit. P(cheapest): the probability that the setting is"
-    " the cheapest, by joint draws of the costs of all settings that can be recommended. Front: no"
-    " other setting that can be recommended is at least as good in cost, latency and throughput,"
-    " and better in one of the three. p95: the 95th percentile of the latency of the slowest"
-    " tenant, at the certified rate."
+    "The table shows the settings of each grid, the cheapest first; 95 % intervals are in"
+    " brackets. Cost: USD per million inferences at the estimated limit. P(cheapest): the"
+    " probability that the setting is the cheapest, from joint draws of the costs of all settings"
+    " that can be recommended. On the front: no other setting that can be recommended is at least"
+    " as good in cost, latency and throughput, and better in one of the three. p95: the 95th"
+    " percentile of the latency of the slowest tenant, at the certified rate."
 )
 SHOWN = {
     "model or mix": "mix",
@@ -66,7 +66,8 @@ GRID = [
         "mix",
         TEXT,
         "",
-        "load line in words, or name of the dedicated tenant, both without the setting",
+        "description of the load line, or name of the dedicated tenant, without the setting of the"
+        " grid",
     ),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
     column("preset", TEXT, "", "preset: how much evidence the study collects"),
@@ -77,29 +78,32 @@ SCHEMA = Schema(
     [
         *GRID,
         column("scenario", TEXT, "",
-            "scenario: the server and the tenants that share one Triton model repository"),
+            "name of the scenario: a server and the tenants (models) on it"),
         column("server", TEXT, "",
             "name of the server, followed by the settings of the grid that change the server, such"
             " as cpu1~runtime-openvino"),
         column("setting", TEXT, "", "setting in words, such as runtime openvino, instances 2"),
         column("runtime", TEXT, "",
-            "runtime in this setting. Each column from here to intra_op_threads is null if the"
-            " grid does not vary its quantity", null=True),
-        column("cores", WHOLE, "cores", "cores of the server in this setting", null=True, least=1),
+            "runtime in this setting; null if the grid does not vary the runtime", null=True),
+        column("cores", WHOLE, "cores",
+            "cores of the server in this setting; null if not varied", null=True, least=1),
         column("precision", TEXT, "",
-            "numeric precision of the network in this setting", null=True),
+            "numeric precision in this setting; null if the grid does not vary the"
+            " precision", null=True),
         column("instances", WHOLE, "",
-            "number of instances of the network in this setting", null=True, least=1),
+            "number of instances in this setting; null if not varied", null=True, least=1),
         column("max_batch_size", WHOLE, "images",
-            "largest batch in this setting", null=True, least=1),
+            "largest batch in this setting; null if not varied", null=True, least=1),
         column("max_queue_delay_us", TEXT, "us",
-            "longest time that a request waits for other requests of its batch, in this setting;"
-            " none without dynamic batching",
+            "longest time that a request waits for other requests of its batch in this setting;"
+            " none without dynamic batching; null if not varied",
                null=True),
         column("preferred_batch_sizes", TEXT, "images",
-            "preferred batch sizes of dynamic batching in this setting, such as 4-8, or none",
+            "preferred batch sizes of dynamic batching in this setting, such as 4-8, or none; null"
+            " if not varied",
                null=True),
-        column("intra_op_threads", WHOLE, "", "number of threads of one inference in this setting",
+        column("intra_op_threads", WHOLE, "",
+            "number of threads of one inference in this setting; null if not varied",
                null=True, least=1),
         column("rank", WHOLE, "",
             "rank by cost: 1 is the cheapest setting; null for a setting that cannot be"
@@ -113,47 +117,55 @@ SCHEMA = Schema(
             "verdict as in the table peaks, or left_out if the setting was not measured",
                choices=(*Outcome, "left_out")),
         column("repeats", WHOLE, "", "number of measured repeats", null=True, least=1),
-        column("estimate_rps", REAL, "requests/s", "estimated limit, all tenants together"),
-        column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
-        column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
-        column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
-               " in every repeat"),
+        column("estimate_rps", REAL, "requests/s",
+            "estimated limit of the server for all tenants together"),
+        column("ci_low_rps", REAL, "requests/s",
+            f"lower end of the 95 % interval of `estimate_rps` {CI}"),
+        column("ci_high_rps", REAL, "requests/s",
+            f"upper end of the 95 % interval of `estimate_rps` {CI}"),
+        column("certified_rps", REAL, "requests/s", "certified rate of all tenants together: the"
+                                                    " lowest certified total rate of all repeats"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency at the certified rate: the highest value of all"
+            "95th percentile of the latency at the certified rate, as the highest value of all"
             " tenants and repeats"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences at the estimated limit, at the first pricing in"
+            "cost of a million inferences at the estimated limit, with the first pricing in"
             " costs.pricing; in a mix, a request of a tenant counts in proportion to its cost on a"
             " dedicated server with the first setting (docs/explanation/grids.md)"),
-        column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
-        column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
+        column("ci_low_usd", REAL, "USD",
+            f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
+        column("ci_high_usd", REAL, "USD",
+            f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("cost_ratio", REAL, "",
             "cost of the setting / cost of the cheapest setting", least=0),
         column("ratio_low", REAL, "",
-            "lower end of the 95 % interval of the column cost_ratio",
+            "lower end of the 95 % interval of `cost_ratio`",
                least=0),
         column("ratio_high", REAL, "",
-            "upper end of the 95 % interval of the column cost_ratio", least=0),
+            "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
             "probability that the setting is the cheapest: the share of the joint draws in which"
-            " its cost is lowest; null if the cost of a setting has no bound", least=0, most=1),
+            " its cost is lowest; null if the 95 % interval of a cost has an open"
+            " end", least=0, most=1),
         column("on_front", FLAG, "",
             "true if the setting is on the Pareto front: no other setting that can be recommended"
             " is at least as good in cost, p95_ms and throughput, and better in one of the three;"
             " null for a setting that cannot be recommended", null=True),
         column("relative_error", REAL, "",
             "relative error of the served responses, compared with the responses of the network in"
-            " fp32: the largest error of all tenants and repeats. It indicates the loss of"
+            " fp32: the largest error of all tenants and repeats. This error indicates the loss of"
             " accuracy", least=0),
         column("joules_per_inference", REAL, "J",
-            "energy of one inference, as in the table costs; null without counters"),
+            "energy of one inference, as in the table costs; null without energy counters"),
     ],
     key=("grid", "mix", "load_line", "scenario"),
     holds=[
         ascending("ci_low_rps", "estimate_rps", "ci_high_rps"),
         ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd"),
         ascending("ratio_low", "cost_ratio", "ratio_high"),
-        holds("a row without a rank is excluded", _is_ranked_or_excluded, null=True),
+        holds(
+            "a row has either a rank or a reason in the column"
+            " `excluded`", _is_ranked_or_excluded, null=True),
         holds("the probabilities of all settings for one load line add up to 1", _add_up_to_1),
     ],
 )  # fmt: skip
@@ -162,7 +174,6 @@ TEXTS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")
 
 
 def grid(study: str, of: GridComparison) -> Row:
-    """Return the values of the columns GRID for one comparison."""
     return {
         "study": study,
         "grid": of.question.grid,

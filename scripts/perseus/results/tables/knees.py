@@ -1,4 +1,5 @@
-"""Make the table `knees`: the knee of each sweep of concurrencies."""
+"""Make the table `knees`: the knee (concurrency beyond which throughput hardly grows) of each sweep
+of concurrencies."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 
 DESCRIPTION = (
-    "One row per cell with closed loops, for all tenants together; empty without closed loops."
+    "One row per cell with closed loops, for all tenants together. The table is empty without"
+    " an experiment `concurrency`."
 )
 TITLE = "Knees of closed loops"
 NOTE = (
-    "A fit describes the throughput of all tenants together over their number of requests in"
-    " flight. With few requests in flight, the throughput grows along a straight line. At the"
-    " knee, this line meets the saturation throughput. With fewer requests in flight than at the"
-    " knee, the server is partly idle; beyond the knee, additional requests only wait. 95 %"
-    " intervals are in brackets."
+    "A fit describes the throughput of all tenants together. With few requests in flight, the"
+    " throughput grows along a straight line. The knee is the number of requests in flight at"
+    " which this straight line meets the saturation throughput. Below the knee, the server is"
+    " partly idle; above the knee, additional requests only wait. 95 % intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -39,56 +40,63 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *CELL,
-        column("levels", WHOLE, "", "number of concurrencies at which the server was the limit"),
+        column("levels", WHOLE, "",
+            "number of concurrencies at which the server limited the throughput"),
         column("law", TEXT, "",
-            "law that fits the throughput best: queueing network or universal scalability law;"
-            " docs/explanation/closed-loops.md defines its symbols",
+            "law that fits the throughput best: queueing network or universal scalability law."
+            " docs/explanation/closed-loops.md defines the symbols of both laws",
                null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests",
-            "knee: the number of requests in flight of all tenants at which the two asymptotes of"
-            " the throughput meet; R/D for the queueing network, 1/sigma for the universal law"),
-        column("knee_low", REAL, "requests", "lower end of the 95 % profile interval of the knee"),
+            "knee: the total number of requests in flight at which the two asymptotes of the"
+            " throughput meet (R/D in the queueing network, 1/sigma in the universal scalability"
+            " law)"),
+        column("knee_low", REAL, "requests",
+            "lower end of the 95 % interval of the knee (a profile interval)"),
         column("knee_high", REAL, "requests",
-            "upper end of the 95 % profile interval of the knee; infinite if the measurements do"
-            " not bound it"),
+            "upper end of the 95 % interval of the knee (a profile interval); infinite if the"
+            " measurements set no upper bound"),
         column("knee_rps", REAL, "requests/s",
             "fitted throughput at the whole number of requests in flight that is nearest to the"
             " knee"),
         column("bracketed", FLAG, "",
             "true if concurrencies on both sides of the knee were measured"),
         column("single_rps", REAL, "requests/s",
-            "fitted throughput of one request in flight: 1/R for the queueing network, lambda for"
-            " the universal law"),
+            "fitted throughput with one request in flight (1/R in the queueing network, lambda in"
+            " the universal scalability law)"),
         column("single_low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the column single_rps"),
+            "lower end of the 95 % interval of `single_rps`"),
         column("single_high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of the column single_rps"),
+            "upper end of the 95 % interval of `single_rps`"),
         column("saturated_rps", REAL, "requests/s",
-            "saturation throughput for many requests in flight: 1/D for the queueing network,"
-            " lambda/sigma for the universal law (never reached with a kappa above 0)"),
+            "saturation throughput by the fit: 1/D in the queueing network, lambda/sigma in the"
+            " universal scalability law; if kappa is above 0, the server never reaches this"
+            " throughput"),
         column("saturated_low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of the column saturated_rps"),
+            "lower end of the 95 % interval of `saturated_rps`"),
         column("saturated_high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of the column saturated_rps; infinite if the"
-            " measurements do not bound it"),
+            "upper end of the 95 % interval of `saturated_rps`; infinite if the measurements set"
+            " no upper bound"),
         column("kappa", REAL, "",
-            "coherency kappa of the universal law; null for the queueing network",
+            "coherency kappa of the universal scalability law; null if the queueing network fits"
+            " best",
                least=0),
-        column("kappa_low", REAL, "", "lower end of the 95 % interval of the column kappa",
+        column("kappa_low", REAL, "", "lower end of the 95 % interval of `kappa`",
                least=0),
         column("kappa_high", REAL, "",
-            "upper end of the 95 % interval of the column kappa", least=0),
+            "upper end of the 95 % interval of `kappa`", least=0),
         column("highest", REAL, "requests",
-            "concurrency beyond which the throughput falls, sqrt((1 - sigma) / kappa); infinite if"
-            " the throughput does not fall; null for the queueing network"),
+            "number of requests in flight beyond which the fitted throughput falls: sqrt((1 -"
+            " sigma) / kappa); infinite if the throughput does not fall; null if the queueing"
+            " network fits best"),
         column("highest_low", REAL, "requests",
-            "lower end of the 95 % interval of the column highest"),
+            "lower end of the 95 % interval of `highest`"),
         column("highest_high", REAL, "requests",
-            "upper end of the 95 % interval of the column highest"),
-        column("error", REAL, "share", "root mean square of the relative deviations from the fit",
+            "upper end of the 95 % interval of `highest`"),
+        column("error", REAL, "share",
+            "root mean square of the relative deviations of the measured throughputs from the fit",
                most=inf),
         column("verdict", TEXT, "",
-            "verdict: ok, failed, or infeasible (a setting of a grid has no model to serve)",
+            "outcome of the cell; infeasible: the model cannot be exported for a setting of a grid",
                choices=("ok", "failed", "infeasible")),
         column("reason", TEXT, "",
             "reason why there is no knee, or why the knee lies outside the measured concurrencies"),

@@ -1,5 +1,5 @@
-"""Make the table `operating_point_draws`: joint draws of the capacity of one server, for the
-uncertainty of fleet plans."""
+"""Make the table `operating_point_draws`: joint draws of the capacity of one server, from which the
+uncertainty of fleet plans follows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per operating point, model and joint draw. The probabilities and intervals of the"
-    " table fleets follow from these draws."
+    "One row per operating point (measured capacity of one server), model and joint draw. Perseus"
+    " computes the probabilities and intervals of the table fleets from these draws."
 )
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("scenario", TEXT, "",
-            "scenario: the server and the tenants that share one Triton model repository"),
+            "name of the scenario: a server and the tenants (models) on it"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
         column("model", TEXT, "", "name of the model"),
@@ -27,7 +27,7 @@ SCHEMA = Schema(
             "number of the draw; rows with the same number belong to the same joint draw; the"
             f" table has at most {RESAMPLES} draws"),
         column("rps", REAL, "requests/s",
-            "requests/s of the model that one server carries in this draw",
+            "rate of the model in requests/s that one server carries in this draw",
                null=False),
     ],
     key=("scenario", "load_line", "preset", "model", "draw"),

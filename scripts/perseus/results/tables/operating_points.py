@@ -15,21 +15,21 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per load line and model: the requests/s of the model that one server carries. A load"
-    " line without a lower limit has no row."
+    "One row per load line and model: the rate of the model that one server carries. A load line"
+    " without a lower limit of its capacity has no row."
 )
 TITLE = "What one server carries"
 NOTE = (
-    "Requests/s (one image each) that a server carries for all its models at the same time. A"
-    " server also carries less load of any model, but not more load of one model in exchange for"
-    " less load of another model. Plans use the lower limit: a server carries more with a"
-    f" probability of {1 - LOWER:.2f}. To plan by hand, add servers until their lower limits cover"
-    " the demand for each model. If several mixes cover the demand, take the mix with the largest"
-    " spare capacity: divide the lower limit of each model by its demand, and take the mix whose"
-    " smallest quotient is largest. The rates of shared servers are corrected to the speed that the"
-    " host had in the dedicated measurements, so the rates may differ from the table of peaks. A"
-    " lower limit may be above a certified rate. Plan by the lower limit, since it uses the"
-    " evidence of all windows."
+    "The table shows the requests/s (one image each) that a server carries for all its models at"
+    " the same time. A server also carries less load of any model, but not more load of one model"
+    " in exchange for less load of another model. Plans use the lower limit: a server carries more"
+    f" than its lower limit with a probability of {1 - LOWER:.2f}. To plan by hand, add servers"
+    " until their lower limits cover the demand for each model. If several mixes cover the demand,"
+    " take the mix with the largest spare capacity: divide the lower limit of each model by its"
+    " demand, and take the mix whose smallest quotient is largest. The rates of shared servers are"
+    " corrected to the speed that the host had in the dedicated measurements, so the rates may"
+    " differ from the table of peaks. A lower limit may be above a certified rate. Plan by the"
+    " lower limit, since it uses the evidence of all windows."
 )
 SHOWN = {
     "server": "server",
@@ -45,23 +45,23 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "scenario: the server and the tenants that share one Triton model repository"),
+            "name of the scenario: a server and the tenants (models) on it"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
-        column("mix", TEXT, "", "load line in words, as in the table peaks"),
+        column("mix", TEXT, "", "description of the load line, as in the table peaks"),
         column("model", TEXT, "", "name of the model"),
         column("lower_rps", REAL, "requests/s",
-            f"lower limit of the requests/s of the model that one server carries: the {LOWER:.0%}"
-            " quantile; rates of shared servers are corrected to the speed of the host in the"
-            " dedicated cells", null=False),
+            f"lower limit of the rate of the model that one server carries: the {LOWER:.0%}"
+            " quantile; on shared servers, corrected to the speed of the host in the dedicated"
+            " cells", null=False),
         column("estimate_rps", REAL, "requests/s",
-            "estimate of the requests/s of the model that one server carries", null=False),
+            "estimated rate of the model that one server carries", null=False),
         column("certified_rps", REAL, "requests/s",
-            "certified rate of the model on one server, as measured: not corrected to another speed"
-            " of the host; null if a repeat has no certified rate"),
+            "certified rate of the model on one server, not corrected to another speed of the host;"
+            " null if a repeat has no certified rate"),
         column("request_batch_size", WHOLE, "images",
             "number of images per request of the model in the measurement; the largest number if"
-            " several tenants have the model", least=1),
+            " several tenants serve the model", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
         column("usd_per_month", REAL, "USD",
             f"on-demand price of one server for {HOURS_PER_MONTH} hours"),

@@ -37,40 +37,48 @@ SCHEMA = Schema(
             " server, or the backend of a `served_model`"),
         PRECISION,
         column("certified_rps", REAL, "requests/s",
-            "certified rate: the highest total rate that passed fresh windows in every repeat"),
+            "certified rate of all tenants together: the lowest certified total rate of all"
+            " repeats"),
         column("estimate_rps", REAL, "requests/s",
             "estimated limit of the server for all tenants together: the mean over the repeats"
             " that found a limit"),
-        column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
-        column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
+        column("ci_low_rps", REAL, "requests/s",
+            f"lower end of the 95 % interval of `estimate_rps` {CI}"),
+        column("ci_high_rps", REAL, "requests/s",
+            f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("cliff", TEXT, "",
-            "cliff: the load step of at most 25 % over which the latency rises more than 20 times,"
-            " from within the SLA to beyond the SLA, in the first repeat with a cliff; empty"
-            " without a cliff"),
+            "cliff in words, from the first repeat with a cliff: an increase of the load by at"
+            " most 25 % that raises the latency by a factor of more than 20, from within the SLA"
+            " to beyond the SLA; empty without a cliff"),
         column("other_load", TEXT, "",
-            "largest load of other processes on the server's cores or GPUs in a valid window, in"
+            "largest load of other processes on the server's cores or GPUs in a valid window, from"
             " the first repeat in which this load exceeded 10 %; empty if it never did"),
         column("first_failing_rps", REAL, "requests/s",
             "lowest total rate above the certified rate at which a window failed"),
         column("certified_scale", REAL, "", "certified rate as a load factor", least=0),
         column("estimate_scale", REAL, "", "estimate of the peak as a load factor", least=0),
-        column("ci_low_scale", REAL, "", f"estimate_scale: lower end {CI}", least=0),
-        column("ci_high_scale", REAL, "", f"estimate_scale: upper end {CI}", least=0),
-        column("first_failing_scale", REAL, "", "first_failing_rps as a load factor",
+        column("ci_low_scale", REAL, "",
+            f"lower end of the 95 % interval of `estimate_scale` {CI}", least=0),
+        column("ci_high_scale", REAL, "",
+            f"upper end of the 95 % interval of `estimate_scale` {CI}", least=0),
+        column("first_failing_scale", REAL, "",
+            "first_failing_rps as a load factor",
                least=0),
         column("sharing_ratio", REAL, "",
-            "sharing ratio: the sum of rate / dedicated peak over the tenants, at the estimated"
-            " limit; one shared server replaces this number of dedicated servers", least=0),
-        column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
-        column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}", least=0),
+            "sharing ratio: the sum over the tenants of (rate at the estimated limit / dedicated"
+            " peak); one shared server replaces this number of dedicated servers", least=0),
+        column("sharing_ratio_low", REAL, "",
+            f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
+        column("sharing_ratio_high", REAL, "",
+            f"upper end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("certified_sharing_ratio", REAL, "",
-            "sharing ratio computed from certified rates only", least=0),
+            "sharing ratio, computed from certified rates", least=0),
         column("client_load", REAL, "",
-            "load of the client: the sum of rate / client ceiling over the tenants, at the"
-            " estimated limit; if the load is far below 1, the client was not the limit; null if a"
-            " ceiling is unknown or unreliable", least=0),
+            "load of the client: the sum over the tenants of (rate at the estimated limit / client"
+            " ceiling); if this load is far below 1, the client did not limit the result; null if"
+            " a ceiling is unknown or unreliable", least=0),
         column("requests", WHOLE, "requests",
-            "number of requests that count, in all windows of all repeats"),
+            "number of requests in all windows of all repeats, without settling times"),
         column("measured_s", REAL, "s", "total length of all windows of all repeats", null=False),
     ],
     key=("scenario", "load_line"),

@@ -20,11 +20,12 @@ DESCRIPTION = (
 )
 TITLE = "How far predictions are off"
 NOTE = (
-    "Errors of the predicted sharing ratios of all measured mixes of different models. Each"
-    " prediction leaves out the measurements of the mix, of one of its models, or of the whole"
-    " server. Error: |predicted / measured - 1|. Bias: mean of predicted / measured - 1. Noise:"
-    " relative uncertainty of the measured ratios (half of the 95 % interval; median over the"
-    " mixes). Infeasible: measured mixes that keep no SLA at any load; these mixes have no error."
+    "The table compares predicted and measured sharing ratios of all measured mixes of different"
+    " models. Each prediction leaves out the measurements of the mix, of one of its models, or of"
+    " the whole server. Error: |predicted / measured - 1|. Bias: mean of predicted / measured - 1."
+    " Noise: relative uncertainty of the measured ratios (half the width of the 95 % interval /"
+    " ratio, as the median over the mixes). Infeasible: number of measured mixes that violate an"
+    " SLA at every load, for which there is no error."
 )
 SHOWN = {
     "server": "server",
@@ -46,21 +47,22 @@ SCHEMA = Schema(
             f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),
         column("left_out", TEXT, "",
-            "measurements that the prediction of a mix does not use: of the mix itself, of one of"
-            " its models (one prediction for each model), or of the server", choices=Out),
+            "measurements that the prediction of a mix leaves out: of the mix, of one of its"
+            " models (one prediction for each model), or of the whole server", choices=Out),
         column("predictions", WHOLE, "",
-            "number of predictions without these measurements", least=1),
-        column("median_error", REAL, "share", "median of |predicted / measured - 1|",
+            "number of predictions from which the errors in this row are computed", least=1),
+        column("median_error", REAL, "share",
+            "median error: median of |predicted / measured sharing ratio - 1|",
                null=False, most=inf),
         column("p90_error", REAL, "share",
-            "90th percentile of |predicted / measured - 1|", null=False, most=inf),
+            "90th percentile of |predicted / measured sharing ratio - 1|", null=False, most=inf),
         column("bias", REAL, "share", "mean of predicted / measured - 1", null=False, least=-1,
                most=inf),
         column("noise", REAL, "share",
-            "noise: half of the 95 % interval of a measured ratio, divided by the ratio; median"
-            " over the mixes with a bounded interval", most=inf),
+            "noise of the measured sharing ratios: half the width of the 95 % interval of a ratio,"
+            " divided by the ratio; median over the mixes with a bounded interval", most=inf),
         column("infeasible", WHOLE, "",
-            "number of mixes of different models that keep no SLA at any load on the server,"
+            "number of mixes of different models that violate an SLA at every load on the server,"
             " although each tenant alone keeps its SLA"),
     ],
     key=("server", "preset", "step", "left_out"),

@@ -19,20 +19,20 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 DESCRIPTION = (
     "One row per measured mix of different models on a shared server, and per unmeasured pair of"
     " tenants; at most 100 mixes and 100 pairs per server. If several load lines have the same"
-    " mix, only the first load line counts. A mix that keeps no SLA at any load has no row."
+    " mix, only the first load line counts. A mix that violates an SLA at every load has no row."
 )
 TITLE = "Predicted sharing"
 NOTE = (
-    "Sharing ratio (sum of rate / dedicated peak) at the limit of a mix, predicted from"
-    " measurements of each tenant alone and of other mixes. Prediction models: "
+    "The table shows the sharing ratio (sum of rate / dedicated peak) at the limit of each mix,"
+    " predicted from measurements of each tenant alone and of other mixes. Prediction models: "
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + (
-        ". Perseus uses the model that predicts the other mixes best, and corrects its mean"
-        " error. Nine of ten measured ratios should lie within the interval of their prediction."
-        " Half-width: half of this interval, relative to the prediction. A pair needs no"
+        ". Perseus uses the model that predicts the other mixes best, and corrects its mean error."
+        " Nine of ten measured ratios should lie within the interval of their prediction."
+        " Half-width: half the width of the interval, relative to the prediction. A pair needs no"
         " measurement if predictions are as exact as a second measurement, or if the interval is"
         " narrow enough for your question. With `predict: true`, an experiment `frontier` does not"
-        " measure these pairs."
+        " measure mixes that need no measurement."
     )
 )
 SHOWN = {
@@ -48,43 +48,46 @@ SHOWN = {
     "other measured mixes": "mixes_known",
     "why not": "reason",
 }
-INTERVAL = f"of the {100 * CONFIDENCE:.0f} % interval of a prediction"
+INTERVAL = f"of the {100 * CONFIDENCE:.0f} % prediction interval"
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
         column("mix", TEXT, "",
-            "tenants with load and their weights; the rates are in proportion to weight x"
-            " dedicated peak"),
+            "tenants with load, each with its weight; the rate of a tenant is proportional to"
+            " weight x dedicated peak"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
         column("measured_ratio", REAL, "",
             "measured sharing ratio: the sum of rate / dedicated peak at the limit, as in the"
             " table savings; null if not measured", least=0),
-        column("measured_low", REAL, "", f"measured sharing ratio: lower end {CI}", least=0),
-        column("measured_high", REAL, "", f"measured sharing ratio: upper end {CI}", least=0),
+        column("measured_low", REAL, "",
+            f"lower end of the 95 % interval of `measured_ratio` {CI}", least=0),
+        column("measured_high", REAL, "",
+            f"upper end of the 95 % interval of `measured_ratio` {CI}", least=0),
         column("predicted_ratio", REAL, "",
-            "predicted sharing ratio, by the prediction model that predicts the other mixes best,"
-            " corrected by the mean error of this model; null if too few mixes were measured",
+            "predicted sharing ratio, from the prediction model that predicts the other mixes"
+            " best, corrected by the mean error of this model; null if too few mixes were measured",
                least=0),
         column("predicted_low", REAL, "",
-            f"predicted sharing ratio: lower end {INTERVAL}", least=0),
+            f"lower end {INTERVAL} of the sharing ratio", least=0),
         column("predicted_high", REAL, "",
-            f"predicted sharing ratio: upper end {INTERVAL}", least=0),
+            f"upper end {INTERVAL} of the sharing ratio", least=0),
         column("within", REAL, "share",
-            "half of the prediction interval, relative to predicted_ratio: nine of ten predictions"
-            " have at most this error. The value is never less than the uncertainty of the"
-            " measured ratios", most=inf),
+            "half the width of the prediction interval / predicted_ratio: nine of ten predictions"
+            " have at most this error; never less than the uncertainty of the measured"
+            " ratios", most=inf),
         column("as_measured", FLAG, "",
             "true if predictions are as exact as a second measurement: nine of ten predictions"
-            " differ from the measurement by no more than a second measurement would"),
+            " differ from the measured sharing ratio by no more than a second measurement would"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "",
-            "prediction model behind the prediction:"
-            f" {', '.join(LadderStep)} (docs/explanation/frontier.md);"
-            " empty without a prediction", choices=("", *LadderStep)),
+            f"prediction model that made the prediction: {', '.join(LadderStep)}"
+            " (docs/explanation/frontier.md); empty without a"
+            " prediction", choices=("", *LadderStep)),
         *(
             column(f"{step.lower()}_ratio", REAL, "",
-                f"predicted sharing ratio by {step}: {step.description}", least=0)
+                f"sharing ratio by prediction model {step} (assumption: {step.description})",
+                least=0)
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "",

@@ -21,14 +21,16 @@ from perseus.results.tables.grid import GRID, grid
 SURE = 0.95
 """A recommendation is clear only if its setting is the cheapest with at least this probability."""
 
-DESCRIPTION = "One row per grid and dedicated or shared load line; empty without a grid."
+DESCRIPTION = (
+    "One row per grid and load line (dedicated or shared). The table is empty without a grid."
+)
 TITLE = "Recommended settings"
 NOTE = (
-    "The cheapest setting that has a certified rate and keeps the bounds of the grid. The choice is"
-    f" clear if the setting is the cheapest with a probability of at least {SURE:g}, and if the"
-    " extra cost of the runner-up, as a share, exceeds the noise floor of the host (from an"
-    " experiment `aa`). With a single repeat, the intervals exclude the variation between server"
-    " starts."
+    "The table shows the cheapest setting that has a certified rate and keeps the bounds of the"
+    " grid. The choice is clear if the setting is the cheapest with a probability of at least"
+    f" {SURE:g}, and if the extra cost of the runner-up, as a share, exceeds the noise floor of"
+    " the host (from an experiment `aa`). With a single repeat, the intervals do not include the"
+    " variation between server starts."
 )
 SHOWN = {
     "model or mix": "mix",
@@ -50,39 +52,41 @@ SCHEMA = Schema(
             "server of the recommended setting, followed by the settings of the grid that change"
             " the server", null=True),
         column("scenario", TEXT, "",
-            "scenario of the recommended setting: the server and the tenants that share one Triton"
-            " model repository",
+            "name of the scenario with the recommended setting",
                null=True),
         column("certified_rps", REAL, "requests/s",
-            "certified rate with the recommended setting: the highest total rate that passed fresh"
-            " windows in every repeat"),
+            "certified rate of all tenants together with the recommended setting: the lowest"
+            " certified total rate of all repeats"),
         column("p95_ms", REAL, "ms",
             "95th percentile of the latency at the certified rate, for the slowest tenant"),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million inferences with the recommended setting, as in the table grid"),
-        column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
-        column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
+        column("ci_low_usd", REAL, "USD",
+            f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
+        column("ci_high_usd", REAL, "USD",
+            f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("runner_up", TEXT, "", "runner-up: the second cheapest setting", null=True),
         column("cost_ratio", REAL, "", "cost of the runner-up / cost of the recommended setting",
                least=0),
         column("ratio_low", REAL, "",
-            "lower end of the 95 % interval of the column cost_ratio",
+            "lower end of the 95 % interval of `cost_ratio`",
                least=0),
         column("ratio_high", REAL, "",
-            "upper end of the 95 % interval of the column cost_ratio", least=0),
+            "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
-            "probability that the recommended setting is the cheapest; null if a"
-            " cost has no bound", least=0, most=1),
+            "probability that the recommended setting is the cheapest; null if the 95 % interval"
+            " of a cost has an open end", least=0, most=1),
         column("noise_floor", REAL, "share",
-            "noise floor of the host: two cells with the same configuration differ by more than"
-            " this share in 5 % of pairs; the highest noise floor of the compared servers; null"
-            " without an experiment aa", most=inf),
+            "noise floor of the host: in only 5 % of cases, two measurements with the same"
+            " configuration differ by more than this share; the highest value of the compared"
+            " servers; null without an experiment `aa`", most=inf),
         column("settings", WHOLE, "", "number of settings that were measured"),
         column("excluded", WHOLE, "",
-            "number of measured settings without a certified rate or beyond a bound"),
+            "number of measured settings that cannot be recommended"),
         column("verdict", TEXT, "",
-            "certainty of the recommendation: clear, too close to tell, only one (only one setting"
-            " can be recommended) or none (no setting can be recommended)",
+            "certainty of the recommendation: clear, too close to tell (another setting may be"
+            " cheaper), only one (only one setting can be recommended) or none (no setting can be"
+            " recommended)",
                choices=VERDICTS),
         column("recommendation", TEXT, "", "recommendation in words"),
     ],
@@ -144,7 +148,6 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
 
 
 def _floor(comparison: GridComparison, floors: Mapping[str, float]) -> float | None:
-    """Return the highest noise floor of the servers in the comparison."""
     servers = {each.of.server for each in (*comparison.ranked, *comparison.unranked)}
     return max((floors[name] for name in servers & floors.keys()), default=None)
 

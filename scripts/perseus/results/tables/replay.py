@@ -1,5 +1,5 @@
-"""Make the table `replay`: results of bursty or recorded arrivals, sent to all tenants together and
-to each tenant alone."""
+"""Make the table `replay`: results of bursty or recorded arrivals, which the client sends to all
+tenants together and to each tenant alone."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Minute(BaseModel):
 
 
 class Burst(BaseModel):
-    """A burst of arrivals and the recovery time of the server; None if the server had not recovered
-    by the end."""
+    """A burst of arrivals, and the recovery time of the server; None if the server had not
+    recovered by the end of the window."""
 
     start_s: int
     end_s: int
@@ -78,28 +78,29 @@ class Offered(BaseModel):
 
     @property
     def dispersion(self) -> float:
-        """Index of dispersion of the arrivals per second (variance / mean); NaN without
+        """Index of dispersion of the number of arrivals per second (variance / mean); NaN without
         requests."""
         counts = np.array(self.requests_each_s)
         return float(counts.var() / counts.mean()) if counts.any() else np.nan
 
 
 class ReplayRecord(Record):
-    """Record of a replay: the same arrivals, sent to all tenants together and to each tenant
-    alone."""
+    """Record of a replay, in which the client sends the same arrivals to all tenants together and
+    to each tenant alone."""
 
     kind: ClassVar[str] = "replay"
 
     offered: tuple[Offered, ...] = Field(
         description=(
-            "per phase (shared, alone) and tenant with load: `window`, the number of its window in"
-            " windows.parquet; the configured mean rate; the verdict; the share of requests within"
-            " the SLA with its 95 % interval; the worst minute; the bursts of the arrivals, each"
-            " with the seconds until recovery (null if the server had not recovered by the end of"
-            " the window); the largest number of requests in flight; `fidelity`: send lag, share"
-            " of requests sent within 1 ms, and number of requests dropped by the client; and for"
-            " each second of the window the number of requests with an intended send time in this"
-            " second, and how many of these requests were within the SLA"
+            "one entry per phase (shared, alone) and tenant with load: `window`, the number of its"
+            " window in windows.parquet; the configured mean rate; the verdict; the share of"
+            " requests within the SLA with its 95 % interval; the worst minute (the minute with"
+            " the lowest share); the bursts of the arrivals, each with the seconds until recovery"
+            " (null if the server had not recovered by the end of the window); the largest number"
+            " of requests in flight; `fidelity`: send lag, share of requests sent within 1 ms of"
+            " their intended send time, and number of requests that the client dropped; and for"
+            " each second of the window, the number of requests that should be sent in this"
+            " second, and how many of them were within the SLA"
         )
     )
 
@@ -120,12 +121,12 @@ DESCRIPTION = (
 )
 TITLE = "Bursts and traces"
 NOTE = (
-    "The same arrivals, sent to all tenants together (shared) and to each tenant alone on the same"
-    " server. Attained: share of requests within the SLA, 95 % interval in brackets; the worst"
-    " minute may begin at any second. Recovery: the time from the end of a burst until all its"
-    " requests have ended and the SLA has held for one second. Sent on time: the share of requests"
-    " that the client sent within 1 ms of the intended send time. If this share is low, the client"
-    " and not the server delayed requests."
+    "The client sends the same arrivals to all tenants together (shared) and to each tenant alone"
+    " on the same server. Attained: share of requests within the SLA, with its 95 % interval in"
+    " brackets. The worst minute may begin at any second. Recovery: the time from the end of a"
+    " burst until all its requests have ended and the SLA has held for one second. Sent on time:"
+    " the share of requests that the client sent within 1 ms of the intended send time. If few"
+    " requests were sent on time, the client and not the server delayed requests."
 )
 SHOWN = {
     "cell": "cell",
@@ -161,25 +162,25 @@ SCHEMA = Schema(
         column("offered_rps", REAL, "requests/s", "mean rate of the drawn arrivals"),
         column("busiest_rps", REAL, "requests/s", "largest number of arrivals in one second"),
         column("dispersion", REAL, "",
-            "index of dispersion: variance of the arrivals per second divided by their mean; 1 for"
-            " Poisson arrivals", least=0),
+            "index of dispersion: variance of the number of arrivals per second, divided by the"
+            " mean number; 1 for Poisson arrivals", least=0),
         column("requests", WHOLE, "requests", "number of requests that the client sent", null=True),
         column("effective_requests", REAL, "requests",
-            "effective number of requests: the number of independent requests with the same amount"
-            " of evidence as these correlated requests (docs/explanation/verdict.md)"),
+            "number of independent requests that would be as strong evidence as these correlated"
+            " requests (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out or were not sent",
                null=True),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency to which the SLA applies", null=False),
+            "percentile of the latency that the SLA limits", null=False),
         column("sla_ms", REAL, "ms",
-            "SLA: the largest allowed latency at this percentile", null=False),
+            "largest latency that the SLA allows at the percentile sla_percentile", null=False),
         column("attained", REAL, "share",
             "attainment: the share of requests within the latency of the SLA"),
         column("attained_low", REAL, "share",
-            "lower end of the 95 % interval of the column attained (docs/explanation/verdict.md)"),
+            "lower end of the 95 % interval of `attained` (docs/explanation/verdict.md)"),
         column("attained_high", REAL, "share",
-            "upper end of the 95 % interval of the column attained"),
+            "upper end of the 95 % interval of `attained`"),
         column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
@@ -189,14 +190,15 @@ SCHEMA = Schema(
         column("worst_minute_requests", WHOLE, "requests",
             "number of requests with an intended send time in the worst minute", null=True),
         column("worst_minute_attained", REAL, "share",
-            "attainment in the worst minute: the share of the requests of this minute within the"
-            " latency of the SLA"),
+            "attainment in the worst minute: the share of the requests of this minute with a"
+            " latency within the SLA"),
         column("bursts", WHOLE, "",
             "number of bursts in the arrivals of the tenant (docs/explanation/replay.md)",
                null=True),
         column("worst_recovery_s", REAL, "s",
-            "longest recovery time: from the end of a burst until the server has recovered;"
-            " infinite if the server has not recovered by the end of the window"),
+            "longest recovery time: from the end of a burst until all its requests have ended and"
+            " the SLA has held for one second; infinite if the server had not recovered by the end"
+            " of the window"),
         column("most_in_flight", WHOLE, "requests",
             "largest number of requests that are past their intended send time and have no"
             " response yet", null=True),
@@ -208,10 +210,10 @@ SCHEMA = Schema(
         column("unsent", WHOLE, "requests",
             "number of requests that the client dropped", null=True),
         column("client_cpu", REAL, "cores",
-            "utilisation of the client: its CPU time divided by the wall time"),
+            "utilisation of the client: CPU time of the client divided by the wall time"),
         column("verdict", TEXT, "",
-            "verdict: ok, sla_missed, client_limited, disturbed, failed, blocked, or infeasible (a"
-            " setting of a grid has no model to serve)",
+            "verdict on the tenant in this phase; infeasible: the model cannot be exported for a"
+            " setting of a grid",
                choices=(*ReplayVerdict, "failed", "blocked", "infeasible")),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
@@ -251,10 +253,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
-    """Return the values of the columns that are known before a phase is measured.
-
-    The values include the verdict of a phase that was not measured.
-    """
+    """Return the values of the columns that are known before a phase is measured."""
     return {
         **cell(record.task),
         "tenant": tenant.name,

@@ -24,10 +24,10 @@ DESCRIPTION = (
 )
 TITLE = "Runtimes"
 NOTE = (
-    "Limits of a model alone, with settings that differ only in runtime and precision; 95 %"
-    " intervals in brackets. P(fastest) compares only runtimes that computed in the same precision."
-    " Another precision has other operations and other responses: the ratio to fp32 shows the gain"
-    " of the precision, and not which runtime is faster."
+    "The table compares limits of a model alone, in settings that differ only in runtime and"
+    " precision; 95 % intervals are in brackets. P(fastest) compares only runtimes that computed"
+    " in the same precision. Another precision has other operations and other responses: the ratio"
+    " to fp32 shows the gain of the precision, and not which runtime is faster."
 )
 SHOWN = {
     "model": "mix",
@@ -45,48 +45,52 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("question", TEXT, "",
-            "model, with the settings that are equal in all compared rows"),
+            "name of the model, with the settings that are equal in all compared rows"),
         column("model", TEXT, "", "name of the model"),
         column("preset", TEXT, "", "preset: how much evidence the study collects"),
         column("mix", TEXT, "", "name of the tenant, as in the table peaks"),
         column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
         column("cores", WHOLE, "cores", "cores of the server", least=1),
         column("asked_precision", TEXT, "",
-            "numeric precision as configured; empty if only the server knows it"),
+            "configured numeric precision; empty if only the server knows the precision"),
         column("precision", TEXT, "",
             "numeric precision of the computation, as in the table peaks"),
         column("runtime", TEXT, "", "runtime that executes the network"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "scenario: the server and the tenants that share one Triton model repository"),
+            "name of the scenario: a server and the tenants (models) on it"),
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
         column("verdict", TEXT, "", "verdict, as in the table peaks"),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
         column("estimate_rps", REAL, "requests/s", "estimated limit of the server"),
-        column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
-        column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
+        column("ci_low_rps", REAL, "requests/s",
+            f"lower end of the 95 % interval of `estimate_rps` {CI}"),
+        column("ci_high_rps", REAL, "requests/s",
+            f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("rank", WHOLE, "",
-            "rank of the runtime by its limit, among runtimes with the same precision; 1 is the"
+            "rank of the runtime by its limit, among runtimes with the same precision: 1 is the"
             " fastest; null if the limit is unknown", null=True, least=1),
         column("rate_ratio", REAL, "",
-            "limit of this runtime / limit of the fastest runtime with the same precision",
+            "limit of this runtime in requests/s / limit of the fastest runtime with the same"
+            " precision",
                least=0),
         column("ratio_low", REAL, "",
-            "lower end of the 95 % interval of the column rate_ratio",
+            "lower end of the 95 % interval of `rate_ratio`",
                least=0),
         column("ratio_high", REAL, "",
-            "upper end of the 95 % interval of the column rate_ratio", least=0, most=inf),
+            "upper end of the 95 % interval of `rate_ratio`", least=0, most=inf),
         column("probability_fastest", REAL, "",
             "probability that the runtime is the fastest with the same precision: the share of the"
-            " joint draws in which its limit is highest; null if a limit has no bound",
+            " joint draws in which its limit is highest; null if the 95 % interval of a limit has"
+            " an open end",
                least=0, most=1),
         column("fp32_ratio", REAL, "",
             "limit of this runtime / limit of the fastest runtime in fp32, which shows the gain of"
             " another precision; null in fp32", least=0),
         column("fp32_ratio_low", REAL, "",
-            "lower end of the 95 % interval of the column fp32_ratio", least=0),
+            "lower end of the 95 % interval of `fp32_ratio`", least=0),
         column("fp32_ratio_high", REAL, "",
-            "upper end of the 95 % interval of the column fp32_ratio", least=0, most=inf),
+            "upper end of the 95 % interval of `fp32_ratio`", least=0, most=inf),
         column("relative_error", REAL, "",
             "relative error of the served responses, compared with the responses of the network in"
             " fp32 (docs/evidence/exports.md): the largest error of all repeats", least=0),
@@ -97,7 +101,7 @@ SCHEMA = Schema(
         ascending("ratio_low", "rate_ratio", "ratio_high"),
         ascending("fp32_ratio_low", "fp32_ratio", "fp32_ratio_high"),
         holds(
-            "no limit is above the limit of the fastest"
+            "rate_ratio is at most 1: no runtime is faster than the fastest"
             " runtime", lambda rate_ratio: rate_ratio <= 1),
     ],
 )  # fmt: skip
@@ -113,8 +117,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
     """Return groups of dedicated peaks of one model that differ in runtime and precision only.
 
-    The key of a group contains the common settings. A group with only one runtime and precision is
-    left out.
+    The key of a group contains the settings that its peaks have in common. The result leaves out
+    groups with only one runtime and precision.
     """
     found: dict[tuple[Hashable, ...], list[RepeatedPeak]] = {}
     for peak in peaks:

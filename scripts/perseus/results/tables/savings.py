@@ -22,29 +22,32 @@ SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("sharing_ratio", REAL, "",
-            "sharing ratio: the sum of rate / dedicated peak over the tenants", least=0),
+            "sharing ratio: the sum over the tenants of (rate at the limit of the shared"
+            " server / dedicated peak)", least=0),
         column("speed_change", REAL, "",
-            "speed of the server in the shared cells / its speed in the dedicated cells, by"
-            " saturation probes (geometric mean over the tenants); sharing_ratio corrects the"
-            " dedicated peaks for this speed (docs/explanation/sharing-ratio.md)", least=0),
+            "speed of the host in the shared cells / its speed in the dedicated cells, from"
+            " saturation probes (geometric mean over the tenants); `sharing_ratio` corrects for"
+            " this change of speed (docs/explanation/sharing-ratio.md)", least=0),
         column("saving", REAL, "share",
             "saving of the shared server, relative to the cost of dedicated servers: 1 - 1 /"
             " sharing_ratio; if the saving is negative, sharing costs more", least=-inf),
-        column("ci_low", REAL, "share", f"saving: lower end {CI}", least=-inf),
-        column("ci_high", REAL, "share", f"saving: upper end {CI}", least=-inf),
+        column("ci_low", REAL, "share",
+            f"lower end of the 95 % interval of `saving` {CI}", least=-inf),
+        column("ci_high", REAL, "share",
+            f"upper end of the 95 % interval of `saving` {CI}", least=-inf),
         column("probability_of_saving", REAL, "",
-            "probability of a saving: the share of the draws with a saving above 0; null if an end"
-            " of the interval is open", least=0, most=1),
+            "probability that sharing saves money: the share of the posterior draws with a saving"
+            " above 0; null if an end of the 95 % interval is open", least=0, most=1),
         column("ci_simultaneous_low", REAL, "share",
-            "lower end of the simultaneous 95 % interval of the saving. With a probability of 95"
-            " %, the savings of all load lines of the scenario lie within their simultaneous"
-            " intervals, so the interval also holds for the largest saving",
+            "lower end of the simultaneous 95 % interval of the saving. These intervals hold for"
+            " all load lines of the scenario at once with a probability of 95 %, so also for the"
+            " largest saving",
                least=-inf),
         column("ci_simultaneous_high", REAL, "share",
             "upper end of the simultaneous 95 % interval of the saving", least=-inf),
         column("noise_floor", REAL, "share",
-            "noise floor of the host: two cells with the same configuration differ by more than"
-            " this share in 5 % of pairs; null without an experiment aa",
+            "noise floor of the host: in only 5 % of cases, two measurements with the same"
+            " configuration differ by more than this share; null without an experiment `aa`",
                most=inf),
         column("lines_compared", WHOLE, "",
             "number of load lines of the scenario that the simultaneous intervals cover"),
@@ -86,7 +89,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
-    """Return the tenants of a mix with their dedicated peaks, without tenants of weight 0."""
+    """Return the tenants with load on a load line, each with its dedicated peak (None if not
+    measured)."""
     return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 

@@ -30,8 +30,8 @@ class SlowdownRecord(Record):
 
     rates_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the offered rate in requests/s; null if the search did not find the"
-            " dedicated peak"
+            "per tenant, the offered rate in requests/s; null if the rate is a share of a"
+            " dedicated peak that the search did not find"
         )
     )
     dedicated_rps: dict[str, Number] = Field(
@@ -42,27 +42,28 @@ class SlowdownRecord(Record):
     )
     steps: tuple[Step, ...] = Field(
         description=(
-            "one entry per window, in their order: the round, the tenants with load, `outcome`"
-            " (ok, client_limited or disturbed) with its `reason`, and, for ok, the results of"
-            " each tenant in `seen`: number of requests, share of requests with a response,"
-            " verdict on the SLA, and the mean (by batch means) and the p95 of the latency in ms,"
-            " each with its 95 % interval (null for an end without a bound)"
+            "one entry per window, in the order of the windows: the round, the tenants with load,"
+            " `outcome` (ok, client_limited or disturbed) with its `reason`, and, if ok, the"
+            " results of each tenant in `seen`: number of requests, share of requests with a"
+            " response, verdict on the SLA, and the mean (by batch means) and the p95 of the"
+            " latency in ms, each with its 95 % interval (null for an end without a bound)"
         )
     )
 
 
 RECORD = SlowdownRecord
 DESCRIPTION = (
-    "One row per ordered pair of tenants: a tenant, and the tenant beside it. If both are the same"
-    " tenant, the row compares two windows of this tenant alone (A/A). The table is empty without"
-    " an experiment `slowdown`."
+    "One row per ordered pair of tenants: a tenant, and another tenant under load beside it. If"
+    " both names are equal, the row compares two windows of this tenant alone (A/A). The table is"
+    " empty without an experiment `slowdown`."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
-    "Slowdown of the mean and of the p95: latency beside another tenant / latency alone at the"
-    " same rate, with 95 % intervals. A row of a tenant beside itself compares two windows of this"
-    " tenant alone (A/A), which shows the noise. A slowdown is beyond the noise if the 95 %"
-    " interval of its ratio to the slowdown in the A/A row excludes 1."
+    "The slowdown is the latency of a tenant beside another tenant, divided by its latency alone"
+    " at the same rate. The table shows the slowdowns of the mean and of the p95 of the latency,"
+    " with 95 % intervals. A row of a tenant beside itself compares two windows of this tenant"
+    " alone (A/A), which shows the noise. A slowdown is beyond the noise if the 95 % interval of"
+    " (slowdown / slowdown in the A/A row) excludes 1."
 )
 SHOWN = {
     "cell": "cell",
@@ -86,10 +87,11 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("beside", TEXT, "",
-            "name of the tenant beside this tenant; the same name if the tenant is alone in both"
-            " windows (A/A)"),
+            "name of the other tenant under load; the tenant's own name if the row compares two"
+            " windows of the tenant alone (A/A)"),
         column("rate_rps", REAL, "requests/s", "offered rate of the tenant"),
-        column("beside_rps", REAL, "requests/s", "offered rate of the tenant beside this tenant"),
+        column("beside_rps", REAL, "requests/s",
+            "offered rate of the tenant in the column `beside`"),
         column("comparisons", WHOLE, "",
             "number of valid comparisons of two consecutive windows: one window beside the other"
             " tenant, one window alone"),
@@ -103,10 +105,10 @@ SCHEMA = Schema(
         column("slowdown", REAL, "",
             "slowdown of the mean latency (beside the other tenant / alone), as the geometric mean"
             " over the comparisons", least=0),
-        column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column slowdown",
+        column("slowdown_low", REAL, "", "lower end of the 95 % interval of `slowdown`",
                least=0),
         column("slowdown_high", REAL, "",
-            "upper end of the 95 % interval of the column slowdown", least=0),
+            "upper end of the 95 % interval of `slowdown`", least=0),
         column("alone_p95_ms", REAL, "ms",
             "95th percentile of the latency of the tenant alone, as the geometric mean over the"
             " windows"),
@@ -117,18 +119,18 @@ SCHEMA = Schema(
             "slowdown of the 95th percentile of the latency (beside the other tenant / alone), as"
             " the geometric mean over the comparisons", least=0),
         column("p95_slowdown_low", REAL, "",
-            "lower end of the 95 % interval of the column p95_slowdown",
+            "lower end of the 95 % interval of `p95_slowdown`",
                least=0),
         column("p95_slowdown_high", REAL, "",
-            "upper end of the 95 % interval of the column p95_slowdown", least=0),
+            "upper end of the 95 % interval of `p95_slowdown`", least=0),
         column("beyond_noise", FLAG, "",
             "true if the slowdown differs significantly from the slowdown in the A/A row of the"
             " tenant: the 95 % interval of their ratio excludes 1; null in the A/A row",
                null=True),
         column("verdict", TEXT, "",
-            "verdict: ok, infeasible (the server does not keep up with the pair, or with the"
-            " tenant alone), uncertified (no requests, or missing responses while the tenant is"
-            " alone), client_limited, disturbed, throttled, failed or blocked",
+            "verdict on the pair of tenants; infeasible: the server does not keep up with the load"
+            " of the pair, or of the tenant alone; uncertified: no requests, or missing responses"
+            " while the tenant is alone",
                choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
@@ -165,7 +167,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
-    """Return the slowdowns of each compared pair of tenants, given the windows of the
+    """Return the slowdown of each tenant beside each other tenant, given the windows of the
     experiment."""
     compared: dict[Pair, list[SlowdownComparison]] = {}
     for each in comparisons(steps):
@@ -196,10 +198,9 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
     """Return the outcome of a pair of tenants, and its reason.
 
-    An invalid comparison is left out if there is another comparison. A comparison in which the
-    tenant alone did not get all responses is left out, too. If the server did not keep up with the
-    pair in one comparison, the pair is infeasible, since its latencies would grow with the length
-    of the window.
+    If the server did not keep up with the load in one comparison, the pair is infeasible, since its
+    latencies would grow with the length of the window. Otherwise, one valid comparison is enough
+    for the outcome ok.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -222,12 +223,12 @@ def _latencies(compared: Sequence[SlowdownComparison]) -> Row:
 
 
 def _usual(values_ms: Sequence[float]) -> float:
-    """Return the geometric mean of the values."""
     return float(np.exp(np.log(values_ms).mean()))
 
 
 def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
-    """Return whether a slowdown differs from the A/A comparison of the tenant.
+    """Return whether a slowdown differs significantly from the slowdown in the tenant's A/A
+    comparison.
 
     The result is None for the A/A comparison itself, or without an A/A comparison.
     """

@@ -28,7 +28,7 @@ FAILED_REQUESTS = "failed requests"
 
 
 class Reading(BaseModel):
-    """Memory and open files of the server between two windows; NaN if unknown."""
+    """Memory and number of open files of the server between two windows; NaN if unknown."""
 
     time_ns: int
     memory_bytes: Number
@@ -41,11 +41,11 @@ class Series:
     have shape (n,).
 
     The quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is
-    infinite if too many requests got no response. Changes are relative to the level of the
-    quantity, or to `scale` if given. For failed requests, `requests` has the number of requests in
-    each window, and `values` are percentages of it. For the percentile of the SLA, `exceedance` is
-    the share of late requests, and `allowed` is the share that the SLA allows; both are NaN for
-    other quantities.
+    infinite if too many requests got no response. The drift compares changes with `scale`, or with
+    the level of the quantity if `scale` is None. For failed requests, `requests` has the number of
+    requests in each window, and `values` has the failed percentage of these requests. `exceedance`
+    is the share of late requests, and `allowed` is the share that the SLA allows; both are NaN
+    unless the quantity is the latency at the percentile of the SLA.
     """
 
     quantity: str
@@ -74,12 +74,13 @@ class SoakRecord(Record):
         description=(
             "one reading after each window: `time_ns` (monotonic clock), `memory_bytes` (the sum"
             " of the resident sets of the processes of the server) and `open_files` (the number of"
-            " their file descriptors); null if this host cannot read them"
+            " file descriptors that these processes have open); null if this host cannot read the"
+            " value"
         )
     )
 
     def series(self) -> list[Series]:
-        """Series of all quantities that can drift.
+        """Return one series of values over time for each quantity that can drift.
 
         For each tenant, the series are the median latency, the latency at the percentile of the
         SLA, and the failed requests, in valid windows. The last series are the memory and the open
@@ -121,22 +122,22 @@ def _series(
     values: Floats,
     start_ns: int,
 ) -> Series:
-    """Return the series of a quantity, without unknown values."""
     known, hours = ~np.isnan(values), (np.array(times_ns) - start_ns) / HOUR_NS
     return Series(quantity, tenant, unit, hours[known], values[known])
 
 
 RECORD = SoakRecord
-DESCRIPTION = "One row per cell and quantity that can drift."
+DESCRIPTION = "One row per cell and quantity that can drift, such as the memory of the server."
 TITLE = "Soak"
 NOTE = (
-    "Constant load on one server for hours. A quantity grows or falls if the 95 % interval of its"
-    " change per hour (in brackets) excludes 0, and the change over the whole time is at least 1 %"
-    " of the level at the start. A quantity is steady if the interval excludes changes of 10 % of"
-    " this level per hour. For failed requests, both percentages refer to the share of late"
-    " requests that the SLA allows. A latency is infinite in windows in which more requests failed"
-    " than its percentile leaves out (5 % for p95), and is then never called steady. Memory and"
-    " open files belong to the processes of the server, and are measured between windows."
+    "One server carries a constant load for hours. A quantity grows or falls if the 95 % interval"
+    " of its change per hour (in brackets) excludes 0, and the change over the whole time is at"
+    " least 1 % of the level at the start. A quantity is steady if the interval excludes changes"
+    " per hour of 10 % of the level at the start. For failed requests, the 1 % and the 10 % refer"
+    " to the share of late requests that the SLA allows. A latency is infinite in a window in"
+    " which more requests failed than its percentile leaves out (5 % for p95). A latency with"
+    " infinite values never counts as steady. Memory and open files belong to the processes of the"
+    " server, and are measured between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -162,49 +163,52 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant; null for quantities of the whole server",
                null=True),
         column("quantity", TEXT, "",
-            "quantity: the median latency (p50) or the latency at the percentile of the SLA, such"
-            " as p95, or failed requests, all of a tenant; or the memory or the open files of the"
-            " processes of the server"),
+            "quantity that may drift: of a tenant, the median latency (p50), the latency at the"
+            " percentile of the SLA (such as p95) or failed requests; of the server, memory or"
+            " open files"),
         column("unit", TEXT, "",
-            "unit of the level and of the change: ms, MB (10^6 bytes), files or % (of the"
+            "unit of the columns `level` and `per_hour`: ms, MB (10^6 bytes), files or % (of the"
             " requests)"),
-        column("rate_rps", REAL, "requests/s", "offered rate of the tenant; null for the server"),
-        column("windows", WHOLE, "windows", "number of windows with a value, warm-up included"),
+        column("rate_rps", REAL, "requests/s",
+            "offered rate of the tenant; null for quantities of the whole server"),
+        column("windows", WHOLE, "windows",
+            "number of windows with a value of the quantity, warm-up included"),
         column("warm_up_hours", REAL, "h",
-            "length of the warm-up, from the first window to the first window that counts"),
+            "length of the warm-up: time from the first window to the first window that counts"),
         column("hours", REAL, "h", "time from the first window that counts to the last window"),
         column("level", REAL, "see unit",
-               "level: the value of the fitted line at its start, after the warm-up", least=-inf),
+               "level: the value of the fitted straight line at the end of the"
+               " warm-up", least=-inf),
         column("per_hour", REAL, "unit/h",
-            "change per hour: the slope of the fitted line", least=-inf),
+            "change of the quantity per hour: the slope of the fitted straight line", least=-inf),
         column("low_per_hour", REAL, "unit/h",
-            "lower end of the 95 % interval of the column per_hour", least=-inf),
+            "lower end of the 95 % interval of `per_hour`", least=-inf),
         column("high_per_hour", REAL, "unit/h",
-            "upper end of the 95 % interval of the column per_hour", least=-inf),
+            "upper end of the 95 % interval of `per_hour`", least=-inf),
         column("drift", TEXT, "",
-            "trend of the quantity: grows, falls, steady, too short to tell, or infinite at times"
-            " (in some windows, more requests failed than the percentile leaves out)",
+            "trend of the quantity; infinite at times: in some windows, more requests failed than"
+            " the percentile leaves out",
                choices=Trend),
         column("exceedance", REAL, "share",
             "exceedance in all valid windows: the share of requests that took longer than the SLA"
-            " or had no response; null for quantities other than the percentile of the SLA",
+            " or had no response; null unless the quantity is the latency at the percentile of the"
+            " SLA",
                most=1),
         column("allowed", REAL, "share",
-            "share of requests that the SLA allows to be late; null for quantities other than the"
-            " percentile of the SLA", most=1),
+            "share of requests that the SLA allows to be late; null unless the quantity is the"
+            " latency at the percentile of the SLA", most=1),
         column("requests", WHOLE, "requests",
-            "number of requests in all valid windows; null for quantities other than failed"
+            "number of requests in all valid windows; null unless the quantity is failed"
             " requests", null=True),
         column("failed_requests", WHOLE, "requests",
             "number of failed requests: errors, refusals, and requests without a response by the"
             " end of their window", null=True),
         column("failing_from_hours", REAL, "h",
-            "time from the first window to the first window in which over 1 % of the requests"
-            " failed, if significantly over 1 % also failed from this window to the end"
+            "time from the first window to the first window with too many failed requests: over 1"
+            " % in this window, and significantly over 1 % from this window to the end"
             " (docs/explanation/soak.md); null without a window of this kind"),
         column("verdict", TEXT, "",
-            "verdict: ok, infeasible (the server died under the load), blocked, client_limited,"
-            " disturbed, throttled or failed", choices=VERDICTS),
+            "verdict on the cell; infeasible: the server died under the load", choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "tenant", "quantity"),
@@ -246,7 +250,8 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _failed_requests(series: Series) -> Row:
-    """Return the number of failed requests, and the time from which too many requests fail.
+    """Return the number of requests and of failed requests, and the time from which too many
+    requests fail.
 
     All values are None for quantities other than failed requests.
     """
@@ -263,8 +268,9 @@ def _failed_requests(series: Series) -> Row:
 def failing(requests: NDArray[np.int64], failed: Floats) -> NDArray[np.bool_]:
     """Return whether too many requests failed in each of n windows; all arrays have shape (n,).
 
-    Over 1 % of the requests of the window must have failed, and also significantly over 1 % of the
-    requests from this window to the end (interval of Clopper and Pearson).
+    Too many requests fail if over 1 % of the requests of the window failed, and also significantly
+    over 1 % of all requests from this window to the end of the test (interval of Clopper and
+    Pearson).
     """
     later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, failed))
     surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED

@@ -32,18 +32,19 @@ class StartupRecord(Record):
 
     starts: tuple[Start, ...] = Field(
         description=(
-            "one entry per start of the server, in their order: the requested state of the page"
-            " cache, the share of the model files in memory, the seconds until the server is"
-            " ready, and per tenant the load time in seconds, the latency of the first inference"
-            " in ms, and the median latency of later inferences in ms"
+            "one entry per start of the server, in the order of the starts: the requested state of"
+            " the page cache, the share of the model files that is in memory before the start, the"
+            " seconds until the server is ready, and per tenant the load time in seconds, the"
+            " latency of the first inference in ms, and the median latency of later inferences in"
+            " ms"
         )
     )
 
 
 RECORD = StartupRecord
 DESCRIPTION = (
-    "One row per start of a server and tenant. A cell without a start has one row per tenant with"
-    " the reason. The table is empty without an experiment `startup`."
+    "One row per start of a server and tenant. If a cell started no server, it has one row per"
+    " tenant, with the reason. The table is empty without an experiment `startup`."
 )
 TITLE = "Starts of servers"
 NOTE = (
@@ -69,30 +70,32 @@ SCHEMA = Schema(
     [
         *CELL,
         column("start", WHOLE, "",
-            "number of the start, counted from 1 for each state of the page cache; null if no"
-            " server started", null=True, least=1),
+            "number of the start of the server, counted from 1 separately for each state of the"
+            " page cache; null if no server started", null=True, least=1),
         column("page_cache", TEXT, "",
             "requested state of the page cache: warm (the model files stay in the page cache) or"
-            " cold (the system is asked to drop these files from the page cache before the start)",
+            " cold (Perseus asks the system to drop the model files from the page cache before the"
+            " start)",
                null=True,
                choices=("warm", "cold")),
         column("resident_share", REAL, "share",
-            "share of the pages of all model files of the scenario that were in memory before the"
-            " start"),
-        column("ready_s", REAL, "s", "start time of the server, until all models are ready"),
+            "share of the pages of all model files that were in memory before the start of the"
+            " server"),
+        column("ready_s", REAL, "s",
+            "time from the start of the server until all models are ready"),
         column("tenant", TEXT, "",
             "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("load_s", REAL, "s",
-            "load time of the model, by the log of the server; null if the log is not on this"
-            " host"),
-        column("first_inference_ms", REAL, "ms", "latency of the very first request of the tenant"),
+            "time in which the server loads the model, from the log of the server; null if the log"
+            " is not on this host"),
+        column("first_inference_ms", REAL, "ms",
+            "latency of the very first request of the tenant after the start of the server"),
         column("steady_inference_ms", REAL, "ms",
             "median latency of later requests, sent one after another"),
         column("verdict", TEXT, "",
-            "outcome of the cell: ok, failed (a start failed, which ended the cell), infeasible (a"
-            " setting of a grid has no model to serve), blocked, client_limited, disturbed or"
-            " throttled", choices=VERDICTS),
+            "outcome of the cell; failed: a start of the server failed, which ended the cell;"
+            " infeasible: the model cannot be exported for a setting of a grid", choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "page_cache", "start", "tenant"),

@@ -36,45 +36,47 @@ SCHEMA = Schema(
                "rate of the tenant at the upper end of the 95 % interval of the estimated limit,"
                " from all repeats", most=inf),
         column("base_rps", REAL, "requests/s",
-            "rate of the tenant at load factor s = 0: its entry of `base` in the load line r(s) ="
-            " base + s x direction"),
+            "rate of the tenant at load factor s = 0: the term `base` of its rate base + s x"
+            " direction"),
         column("direction_rps", REAL, "requests/s",
-            "increase of the rate of the tenant per unit of the load factor s: its entry of"
-            " `direction` in the load line"),
+            "increase of the tenant's rate per unit of the load factor s: the factor `direction`"
+            " of its rate base + s x direction"),
         column("dedicated_rps", REAL, "requests/s",
-            "dedicated peak of the tenant on the same server (estimate, mean of the repeats)"),
+            "estimated dedicated peak of the tenant on the same server, as the mean of the"
+            " repeats"),
         column("requests", WHOLE, "requests",
             "number of requests in the last window that certified the rate", null=True),
         column("effective_requests", REAL, "requests",
-            "effective number of requests: the number of independent requests with the same amount"
-            " of evidence as these correlated requests (docs/explanation/verdict.md)"),
+            "number of independent requests that would be as strong evidence as these correlated"
+            " requests (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches",
-            "number of batches of the batch-means interval of the exceedance"
+            "number of batches from which the batch-means interval of the exceedance is computed"
             " (docs/explanation/verdict.md)", null=True),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent", null=True),
         column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column p95_ms"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of `p95_ms`"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of the column p95_ms; infinite if there are too few"
-            " requests for an upper bound"),
+            "upper end of the 95 % interval of `p95_ms`; infinite if there are too few requests"
+            " for an upper bound"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
-        column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
-               " same rate; null in dedicated scenarios"),
-        column("slowdown", REAL, "", "slowdown by the other tenants: p95_ms / alone_p95_ms",
+        column("alone_p95_ms", REAL, "ms", "95th percentile of the latency of the tenant alone on"
+                                           " the same server at the same rate; null in dedicated"
+                                           " scenarios"),
+        column("slowdown", REAL, "", "slowdown that the other tenants cause: p95_ms / alone_p95_ms",
                least=0),
         column("slowdown_low", REAL, "",
-            "lower end of the 95 % interval of the column slowdown, from the intervals of both p95"
-            " latencies", least=0),
+            "lower end of the 95 % interval of `slowdown`, from the intervals of p95_ms and"
+            " alone_p95_ms", least=0),
         column("slowdown_high", REAL, "",
-            "upper end of the 95 % interval of the column slowdown; infinite if there are too few"
-            " requests for an upper bound",
+            "upper end of the 95 % interval of `slowdown`; infinite if there are too few requests"
+            " for an upper bound",
                least=0),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency to which the SLA applies", null=False),
+            "percentile of the latency that the SLA limits", null=False),
         column("sla_ms", REAL, "ms",
-            "SLA: the largest allowed latency at this percentile", null=False),
+            "largest latency that the SLA allows at the percentile sla_percentile", null=False),
         column("sla_percentile_ms", REAL, "ms", "measured latency at the percentile of the SLA"),
         column("exceedance", REAL, "share",
             "exceedance: the share of late requests, failed requests included"),
@@ -87,17 +89,21 @@ SCHEMA = Schema(
             "mean service time in the server: preparation of the inputs, inference, and"
             " preparation of the outputs"),
         column("client_ms", REAL, "ms",
-            "mean latency minus queue_ms and compute_ms: transfer over the network, and the"
-            " client"),
+            "mean latency minus queue_ms and compute_ms: time for the transfer over the network,"
+            " and in the client"),
         column("unloaded_p50_ms", REAL, "ms",
             "median latency without load, from requests that are sent one after another"),
-        column("first_inference_ms", REAL, "ms", "latency of the very first request of the tenant"),
-        column("startup_s", REAL, "s", "start time of the server, until all models are ready"),
+        column("first_inference_ms", REAL, "ms",
+            "latency of the very first request of the tenant after the start of the server"),
+        column("startup_s", REAL, "s",
+            "time from the start of the server until all models are ready"),
         column("preprocessing", TEXT, "",
-            "where images are converted into tensors: client (before the window) or server; empty"
-            " if the requests are tensors", choices=("", "client", "server")),
-        column("request_bytes", REAL, "bytes", "mean number of input bytes of a request"),
-        column("client_cpu_ms", REAL, "ms", "CPU time of the client of this tenant per request"),
+            "program that converts images into tensors: client (before the window starts) or"
+            " server; empty if the requests contain tensors", choices=("", "client", "server")),
+        column("request_bytes", REAL, "bytes",
+            "mean size of the inputs of a request of the tenant"),
+        column("client_cpu_ms", REAL, "ms",
+            "CPU time that the client of this tenant uses per request"),
         column("client_preprocess_ms", REAL, "ms",
             "CPU time that the client needs to convert images into the tensors of a request; this"
             " time is not part of client_cpu_ms or of any latency"),
@@ -178,17 +184,17 @@ def _of_cell(
 
 
 def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
-    """Return the rate of each tenant at a load factor.
+    """Return the rate of each tenant in requests/s at the load factor `scale`.
 
-    The load factor may be infinite; a tenant at a fixed rate keeps its rate.
+    The load factor may be infinite. A tenant at a constant rate keeps its rate.
     """
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
     return [base + scale * more if more else base for base, more in line]
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:
-    """Return the slowdown of a tenant: its p95 beside other tenants / its p95 alone, at the same
-    rate."""
+    """Return the slowdown of a tenant: its p95 latency beside other tenants / its p95 latency
+    alone, at the same rate."""
     of_shared, of_alone = (
         Interval(*(number(row.get(name)) for name in ("p95_ms", "p95_low_ms", "p95_high_ms")))
         for row in (shared, alone)
