@@ -117,11 +117,8 @@ class DemandForm:
                 "mix": rows["mix"].iloc[0],
                 "shared": key not in self.dedicated,
                 "lower": dict(zip(rows["model"], rows["lower_rps"], strict=True)),
-                "certified": {
-                    model: float(f"{rps:.5g}")
-                    for model, rps in zip(rows["model"], rows["certified_rps"], strict=True)
-                    if pd.notna(rps)
-                },
+                "estimate": _rounded(rows, "estimate_rps"),
+                "certified": _rounded(rows, "certified_rps"),
                 "draws": {
                     model: [float(f"{rps:.5g}") for rps in draws[*key, model]["rps"]]
                     for model in rows["model"]
@@ -172,6 +169,12 @@ def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
     most = points.groupby("model")["estimate_rps"].max()
     first = alone.groupby("model")["estimate_rps"].first()
     return {str(model): float(f"{rps / 3:.3g}") for model, rps in first.combine_first(most).items()}
+
+
+def _rounded(rows: pd.DataFrame, column: str) -> dict[str, float]:
+    """Return the known rates of a column in requests/s with five digits, by model."""
+    known = rows.dropna(subset=column)
+    return {of: float(f"{rps:.5g}") for of, rps in zip(known["model"], known[column], strict=True)}
 
 
 def _round(rps: float) -> float:

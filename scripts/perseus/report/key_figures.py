@@ -107,9 +107,13 @@ def _money(tables: Tables) -> Iterator[Card]:
 def _on_full_servers(best: pd.Series) -> Card:
     if best["saving"] >= 0:
         note = f"{saving_bounds(best)} (95 %)"
-        return Card(f"Saving on full servers{_of_mix(best)}", percent(best["saving"]), note=note)
+        return Card(
+            f"Saving once servers are full{_of_mix(best)}", percent(best["saving"]), note=note
+        )
     note = f"{cost_bounds(best)} (95 %)"
-    return Card(f"Extra cost on full servers{_of_mix(best)}", percent(-best["saving"]), note=note)
+    return Card(
+        f"Extra cost once servers are full{_of_mix(best)}", percent(-best["saving"]), note=note
+    )
 
 
 def _of_mix(saving: pd.Series) -> str:

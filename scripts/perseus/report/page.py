@@ -37,7 +37,8 @@ from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
     "frontier": "Beyond the dashed line, sharing full servers saves money. In mix 2 : 1, the first"
-    " model has twice the share of its dedicated peak that the second model has.",
+    " model has twice the share of its dedicated peak that the second model has. Plans use lower"
+    " limits, which are below these estimates.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen in the order of preference, each with its caption."""

@@ -193,12 +193,19 @@ def why(points, rps, count):
             used = {model: rate / point.lower_rps[model] / count for model, rate in rps.items()}
             scarce = max(used, key=used.get)
             found.append((used[scarce], point.peak.mix, scarce, count * point.lower_rps[scarce]))
+    alone = {p.models[0]: p.rates_rps for p in points if p.server == "cpu1" and not p.is_shared}
+    shares = [
+        f"{percent(rate / alone[model][model])} of the dedicated peak of {model}"
+        for model, rate in rps.items()
+    ]
     (least, best, *_), *others = sorted(found)
-    said = [f"{count} servers with mix {best} carry this demand at {percent(least)} utilisation"]
+    said = [f"This demand is {' and '.join(shares)}"]
+    said += [f"{count} servers with mix {best} carry this demand at {percent(least)} utilisation"]
     for share, mix, scarce, most_rps in others:
         asked = f"{significant(most_rps)} of the {significant(rps[scarce])} requests/s of {scarce}"
-        also = f"{mix} also suffices, but at {percent(share)} utilisation"
-        said.append(also if share <= 1 else f"{mix} carries only {asked}")
+        also = f"With mix {mix}, the utilisation is {percent(share)}"
+        only = f"With mix {mix}, {count} servers can carry only {asked}"
+        said.append(also if share <= 1 else only)
     return [f"{'. '.join(said)}."]
 
 
@@ -213,7 +220,7 @@ def test_the_page_says_what_the_other_mixes_carry(study, page, tmp_path):
             points, rps, 3
         )
         texts += seen["why"]
-    assert "carries only" in " ".join(texts) and "also suffices" in " ".join(texts)
+    assert "carry only" in " ".join(texts) and "the utilisation is" in " ".join(texts)
 
 
 @browser.needs_chromium
@@ -325,6 +332,13 @@ def test_changed_prices_are_copied_and_compared_with_those_of_the_configuration(
         assert Demand.model_validate(yaml.safe_load(found[name])["demand"])
     assert found["usd.cpu2"] == found["spot.cpu1"]  # a server without a price is not bought
     assert re.search(r"at the configured prices: \$[\d.]+ a month, \d+ server", found["card"])
+
+
+@browser.needs_chromium
+def test_the_page_says_that_a_slightly_higher_price_does_not_change_the_servers(page, tmp_path):
+    found = browser.look(page, tmp_path, (1100,), PRICED % '[["usd.cpu1", "34.7"]]')["asked"]
+    same = r"; the new price does not change the servers; configured price: \$[\d.]+ a month"
+    assert re.search(same, found["card"])
 
 
 @browser.needs_chromium

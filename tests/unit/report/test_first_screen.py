@@ -43,7 +43,8 @@ from test_sentences import (
 from perseus.report import certainty
 from perseus.report import headline as headlines
 from perseus.report import page as report_page
-from perseus.report.certainty import Surer, bridge, caveats, coverage, surer
+from perseus.report.certainty import bridge, caveats, coverage, surer
+from perseus.report.conclusions.sharing import QUICK as QUICK_ANSWER
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.key_figures import MAX_CARDS, Card, cards
 from perseus.results.study_results import StudyResults
@@ -177,7 +178,7 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
     shared = STRETCH | {"probability_of_saving": 0.97}
     tables = over_demand(shared, STRETCH | LATER | AGAIN)
     full, cost = cards(tables, 9)[3:]
-    assert full == Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)")
+    assert full == Card("Saving once servers are full", "20 %", note="14 % to 26 % (95 %)")
     assert cards({**tables, "savings": tables["savings"].iloc[:0]}, 9) == [
         Card("a alone, p95 within 50 ms", "100", "requests/s", "95.0 to 105 (95 %)"),
         Card("b alone, p95 within 50 ms", "100", "requests/s", "95.0 to 105 (95 %)"),
@@ -186,7 +187,9 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         cost,
     ]
     dear = over_demand(shared, STRETCH | LATER | AGAIN, edits=[savings(LOST)])
-    assert Card("Extra cost on full servers", "20 %", note="9.0 % to 31 % (95 %)") in cards(dear, 9)
+    assert Card("Extra cost once servers are full", "20 %", note="9.0 % to 31 % (95 %)") in cards(
+        dear, 9
+    )
     assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
 
 
@@ -203,7 +206,7 @@ def test_key_figures_of_a_demand_are_those_of_its_fleet():
 
 def test_models_without_a_price_have_what_full_servers_save_and_the_evidence():
     assert cards(SURE, 1)[3:] == [
-        Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)"),
+        Card("Saving once servers are full", "20 %", note="14 % to 26 % (95 %)"),
         Card("Evidence", "1", "run", "preset standard"),
     ]
     more = [dict(row) for row in SURE["peaks"].iloc[:1].to_dict("records")]
@@ -277,7 +280,7 @@ CAVEATS = {
         SURE,
     ),
     "Measure on the server that you will buy.": (SURE, without("costs")),
-    "The preset quick gives a first answer.": (study(QUICK), SURE),
+    QUICK_ANSWER: (study(QUICK), SURE),
 }
 
 
@@ -341,7 +344,9 @@ ADVICE = {
 @pytest.mark.parametrize("case", ADVICE)
 def test_there_is_one_advice_that_names_what_limits_the_certainty_and_how_long_it_takes(case):
     tables, setting, time = ADVICE[case]
-    assert surer(tables, FIVE_MINUTES) == Surer(setting, time)
+    found = surer(tables, FIVE_MINUTES)
+    assert (found.setting, found.time) == (setting, time)
+    assert bool(found.gain) == (int(tables["peaks"]["repeats"].max()) < 2)
 
 
 def test_there_is_no_advice_where_more_repeats_would_not_help():
@@ -367,7 +372,8 @@ def test_repeats_by_the_preset_quick_become_those_of_the_preset_standard():
 
 def test_every_text_on_certainty_has_a_case():
     settings = [setting for _, setting, _ in ADVICE.values()]
-    cases = [*BRIDGES, *CAVEATS, *COVERAGE, *settings, "preset: standard"]
+    gain = surer(study(peaks(ONCE)), FIVE_MINUTES).gain
+    cases = [*BRIDGES, *CAVEATS, *COVERAGE, *settings, "preset: standard", gain]
     assert without_case(certainty, cases) == []
 
 
@@ -384,8 +390,13 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     page = report_page.render(frames, {"frontier": svg}, synthetic.loaded(made))
     first, rest = page.split("</header>")
     shown = html.unescape(re.sub(r"<[^>]+>", "", first))
-    assert re.search(r"To be surer: measurement: {repeats: 3}, about \d+ more minutes?\.", shown)
-    assert coverage(frames) in shown and "The preset quick gives a first answer." in shown
+    advice = " ".join(shown.split()).partition("To be surer: ")[2]
+    assert re.match(
+        r"set measurement: {repeats: 3} in the configuration and run the study again: about \d+"
+        r" more minutes?\. The certainty then covers other starts of the server\.",
+        advice,
+    )
+    assert coverage(frames) in shown and QUICK_ANSWER in shown
     assert bridge(frames) and bridge(frames) in shown
     body = re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
     assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)

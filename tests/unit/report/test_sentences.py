@@ -34,7 +34,7 @@ SAVED = {
 }
 LOST = {"saving": -0.2, "ci_low": -0.3, "ci_high": -0.1, "sharing_ratio": 0.83}
 LOST |= {"ci_simultaneous_low": -0.31, "ci_simultaneous_high": -0.09}
-UNCLEAR = {"saving": 0.01, "ci_low": -0.1, "ci_high": 0.1}
+UNCLEAR = {"saving": 0.01, "ci_low": -0.1, "ci_high": 0.1, "probability_of_saving": 0.55}
 UNCLEAR |= {"ci_simultaneous_low": -0.11, "ci_simultaneous_high": 0.11}
 WIDE = {"saving": 0.01, "ci_low": -0.3, "ci_high": 0.25}
 WIDE |= {"ci_simultaneous_low": -0.32, "ci_simultaneous_high": 0.27}
@@ -315,6 +315,14 @@ OF_SHARING = {
         CLOSE,
         DEAR,
     ),
+    "The interval contains 0, but a saving is unlikely.": (
+        study(savings(UNCLEAR | {"probability_of_saving": 0.05})),
+        CLOSE,
+    ),
+    "The interval contains 0, but a saving is likely.": (
+        study(savings(UNCLEAR | {"probability_of_saving": 0.95})),
+        CLOSE,
+    ),
     "The interval of a 3 : 1 b contains 0, so neither a saving nor additional cost is certain.": (
         study(savings(LOST, MIX), savings=[OTHER | UNCLEAR | {"saving": -0.4}]),
         CLOSE,
@@ -560,6 +568,10 @@ OF_FLEETS = {
     ),
     "Measured with requests of several images each: a 1 : 1 b. With requests of single images,"
     " servers may carry fewer images.": (fleet(images=8), ASKED),
+    "The capacities come from a single server start: variation between starts is not included.": (
+        fleet(peaks(ONCE)),
+        fleet(peaks(ONCE, "a")),
+    ),
     "Some capacities come from a single server start: variation between starts is not included.": (
         fleet(peaks(ONCE, "a")),
         # A line that found no limit is no capacity.

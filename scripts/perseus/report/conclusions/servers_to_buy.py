@@ -255,11 +255,10 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
             "Some capacities were measured with the preset smoke, which is too short for a"
             " purchase."
         )
-    if (points["repeats_used"] < 2).any():
-        yield (
-            "Some capacities come from a single server start: variation between starts is not"
-            " included."
-        )
+    is_once = points["repeats_used"] < 2
+    if is_once.any():
+        which = "The capacities" if is_once.all() else "Some capacities"
+        yield f"{which} come from a single server start: variation between starts is not included."
     if (points["preset"] == "quick").any():
         yield QUICK
 

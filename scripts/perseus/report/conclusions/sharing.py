@@ -15,8 +15,9 @@ from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown_tables import machine_text, plain_words
+from perseus.results.fleets.break_even import RELIABLE
 
-QUICK = "The preset quick gives a first answer."
+QUICK = "The preset quick gives a first answer; the preset standard measures longer."
 
 MAX_MIXES = 4
 """Largest number of mixes besides the best mix that a sentence names with their ratio."""
@@ -256,8 +257,17 @@ def _evidence(
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
         of = "" if high >= 0 else f" of {listed(list(known[contains]['mix']))}"
-        yield f"The interval{of} contains 0, so neither a saving nor additional cost is certain."
+        yield f"The interval{of} contains 0, {_doubt(sure if high >= 0 else np.nan)}."
     yield from _money(best, costs)
+
+
+def _doubt(probability: float) -> str:
+    """Return what an interval that contains 0 leaves open, given the probability of a saving."""
+    if probability < 1 - RELIABLE:
+        return "but a saving is unlikely"
+    if probability > RELIABLE:
+        return "but a saving is likely"
+    return "so neither a saving nor additional cost is certain"
 
 
 def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:

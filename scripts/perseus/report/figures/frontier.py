@@ -132,7 +132,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         Line2D([], [], **CERTIFIED, label="certified"),
     ]
     if any(are_planes):
-        handles.append(Patch(color=AREA, label="carried by one shared server"))
+        handles.append(Patch(color=AREA, label="one shared server (interpolated)"))
         handles.append(Line2D([], [], **FAILING, linestyle="none", label="first failing"))
     if (shared["verdict"] == "predicted").any():
         handles.append(Line2D([], [], **HOLLOW, linestyle="none", label="predicted"))

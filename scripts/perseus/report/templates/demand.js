@@ -121,12 +121,22 @@ function whyThisMix(shares, [best, ...others], settings) {
   if (!shares) return [element("p", "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan chooses dedicated servers, because their models do not slow each other down.")];
   const mixes = others.filter(({ offer }) => offer.server === best.offer.server).slice(0, MAX_REASONS);
   const reasons = mixes.map(({ offer, scarce, used, count }) => {
-    if (count <= best.count) return `${offer.mix} also suffices, but at ${percent(used)} utilisation`;
+    if (count <= best.count) return `With mix ${offer.mix}, the utilisation is ${percent(used)}`;
     const carried = best.count * (1 - settings.headroom) * offer.lower[scarce];
-    return `${offer.mix} carries only ${significant(carried)} of the ${significant(settings.rps[scarce])} requests/s of ${scarce}`;
+    return `With mix ${offer.mix}, ${servers(best.count)} can carry only ${significant(carried)} of the ${significant(settings.rps[scarce])} requests/s of ${scarce}`;
   });
-  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${best.count === 1 ? "carries" : "carry"} this demand at ${percent(best.used)} utilisation`;
-  return [element("p", `${[suffice, ...reasons].join(". ")}.`)];
+  const carry = best.count === 1 ? "carries" : "carry";
+  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${carry} this demand at ${percent(best.used)} utilisation`;
+  return [element("p", [...sharesOfPeaks(settings, best.offer.server), suffice, ...reasons].map((text) => `${text}.`).join(" "))];
+}
+
+// Compares the demand with the dedicated peaks, since the weights of a mix are shares of these peaks.
+function sharesOfPeaks(settings, server) {
+  const peak = (model) => data.points.find((point) => !point.shared && point.server === server && point.lower[model]);
+  const models = asked(settings);
+  if (models.length > MAX_MIXES || !models.every(peak)) return [];
+  const parts = models.map((model) => `${percent(settings.rps[model] / peak(model).estimate[model])} of the dedicated peak of ${model}`);
+  return [`This demand is ${parts.join(" and ")}`];
 }
 
 function sameMixTable(rows) {
@@ -223,7 +233,9 @@ function show(settings, shared, dedicated, enough, known, configured) {
   }
   const sufficient = enough === null ? "" : `, ${sure(enough)} to suffice`;
   const [value, note] = cost(shared);
-  const before = configured && !configured.why ? `; at the configured prices: ${cost(configured).join(", ")}` : "";
+  const isSame = configured && String(configured.counts) === String(shared.counts);
+  const change = isSame ? "the new price does not change the servers; configured price" : "at the configured prices";
+  const before = configured && !configured.why ? `; ${change}: ${cost(configured).join(", ")}` : "";
   cards.append(card("Cheapest servers", value, note + sufficient + before));
   cards.append(dedicated.why ? card("Dedicated servers", "impossible", dedicated.why) : card("Dedicated servers", ...cost(dedicated)));
   cards.append(...savingCard(shared, dedicated, known));
