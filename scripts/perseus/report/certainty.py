@@ -173,8 +173,8 @@ def bridge(tables: Tables) -> str:
         best = "least costly mix"
         effect = f"costs {percent(-full['saving'])} more ({cost_bounds(full)})"
     return (
-        f"{where} sharing saves whole servers; at large demands, where every server is full, the"
-        f" {best} ({_short(full)}) {effect}."
+        f"{where}, shared servers replace dedicated servers that are partly idle. Once all servers"
+        f" are full, the {best} ({_short(full)}) {effect}."
     )
 
 

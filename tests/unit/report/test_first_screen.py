@@ -235,22 +235,22 @@ QUICK = peaks({"preset": "quick"})
 
 # A sentence that connects the savings, tables that make it true, and tables that make it false.
 BRIDGES = {
-    "At small demands sharing saves whole servers; at large demands, where every server is full,"
-    " the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (FIRST, SECOND),
-    "At small demands sharing saves whole servers; at large demands, where every server is full,"
-    " the least costly mix (1 : 1) costs 20 % more (9.0 % to 31 %).": (
+    "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
+    " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (FIRST, SECOND),
+    "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
+    " servers are full, the least costly mix (1 : 1) costs 20 % more (9.0 % to 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"weights": "1 : 1"})]),
         over_demand(STRETCH, edits=[savings({"weights": "1 : 1"})]),
     ),
-    "At small demands sharing saves whole servers; at large demands, where every server is full,"
-    " the least costly mix (a 1 : 1 b) costs 20 % more (at most 31 %).": (
+    "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
+    " servers are full, the least costly mix (a 1 : 1 b) costs 20 % more (at most 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"ci_simultaneous_high": 1.0})]),
         over_demand(STRETCH, edits=[savings(LOST)]),
     ),
-    "At some demands sharing saves whole servers; at large demands, where every server is full,"
-    " the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (SECOND, NEVER),
-    "At this demand sharing saves whole servers; at large demands, where every server is full,"
-    " the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (
+    "At some demands, shared servers replace dedicated servers that are partly idle. Once all"
+    " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (SECOND, NEVER),
+    "At this demand, shared servers replace dedicated servers that are partly idle. Once all"
+    " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (
         ASKED,
         fleet(together={"saving": 0.0}),
     ),
