@@ -45,7 +45,7 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "models[1].sla.latency_ms: is missing",
         "measurement.repeat: unknown key (did you mean 'repeats'?)",
         "measurement.arrivals.cv: applies only to `process: gamma`",
-        "measurement.arrivals.trace: there is no file 'none.csv'",
+        "measurement.arrivals.trace: there is no trace file 'none.csv'",
         "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
         assert line in text
@@ -72,9 +72,9 @@ def test_models_of_libraries_are_refused_in_one_sentence_each(empty, tmp_path):
         " (.venv/bin/python -m pip install -r envs/timm.txt)",
         "models[1].architecture: 'resnet18' is a classification model (write resnet18 without"
         " torchvision/)",
-        "models[2].architecture: 'deeplab3_resnet50' is no detection or segmentation model of"
+        "models[2].architecture: 'deeplab3_resnet50' is not a detection or segmentation model of"
         " torchvision (did you mean 'deeplabv3_resnet50'?)",
-        "models[3].architecture: 'keras/resnet18' is of no known library (write timm/NAME or",
+        "models[3].architecture: 'keras/resnet18' names an unknown library (write timm/NAME or",
         "models[4].weights: torchvision/fcn_resnet50 has no weights 'COCO_V1'",
         "models[4].request: applies only to classification models of torchvision, since",
         "models[4].shape: applies only to models with `onnx:` or `served_model:`",

@@ -1,9 +1,8 @@
 """Read facts about the classification networks of torchvision: sizes, operations, and accuracy on
 ImageNet.
 
-`make architectures` writes `architectures.csv` from the metadata of torchvision. Because of this
-file, `snakemake -n` needs neither torch nor internet access. A test compares the file with
-torchvision.
+`make architectures` writes `architectures.csv` from the metadata of torchvision. With
+`architectures.csv`, `snakemake -n` needs neither torch nor internet access.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ FILE: Final = Path(__file__).with_suffix(".csv")
 TIMM_MISSING: Final = (
     "{!r} needs timm, which is not installed (.venv/bin/python -m pip install -r envs/timm.txt)"
 )
-"""Message for an architecture of timm if the package timm is not installed."""
+"""Message about an architecture of the package timm, if timm is not installed."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,9 @@ class Weights:
     """Trained weights of one architecture.
 
     `input_px` is the height and width of the images with which the weights were evaluated. `gflops`
-    is the number of multiply-add operations for an image of this size, in billions. `top1` is the
-    accuracy on ImageNet-1K in percent for a single crop. `recipe` is the place of the training
-    recipe on github.com.
+    is the number of multiply-add operations for one image of `input_px`, in billions. `top1` is the
+    accuracy on ImageNet-1K in percent, with one crop of each image. `recipe` is the path of the
+    training recipe on github.com.
     """
 
     architecture: str
@@ -45,7 +44,7 @@ class Weights:
 
 @functools.cache
 def all_weights() -> tuple[Weights, ...]:
-    """Return all trained weights of torchvision, in the order of the file."""
+    """Return all trained weights of torchvision, in the order of `architectures.csv`."""
     with FILE.open(newline="", encoding="utf-8") as stream:
         return tuple(
             Weights(
@@ -64,15 +63,15 @@ def all_weights() -> tuple[Weights, ...]:
 
 @functools.cache
 def default_weights() -> dict[str, Weights]:
-    """Return the default weights of each architecture, the fewest operations first."""
+    """Return the default weights of each architecture, ordered by ascending number of
+    operations."""
     defaults = [each for each in all_weights() if each.is_default]
     ordered = sorted(defaults, key=lambda each: (each.gflops, each.architecture))
     return {each.architecture: each for each in ordered}
 
 
 def best_weights(architecture: str, input_px: int) -> Weights | None:
-    """Return the most accurate weights that were evaluated at this image size; None if there are
-    none."""
+    """Return the most accurate weights of an architecture for images of `input_px`, or None."""
     fitting = [
         each
         for each in all_weights()
@@ -83,7 +82,7 @@ def best_weights(architecture: str, input_px: int) -> Weights | None:
 
 def matching(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of all architectures ("all"), or of the architectures that match a pattern
-    such as "resnet*". Architectures with the fewest operations come first."""
+    such as "resnet*". The names are ordered by ascending number of operations."""
     wanted = ("*",) if patterns == "all" else (patterns,) if isinstance(patterns, str) else patterns
     return tuple(
         name for name in default_weights() if any(fnmatchcase(name, each) for each in wanted)

@@ -1,4 +1,4 @@
-"""Define the base class of all parts of the definition of a study and of its tasks."""
+"""Define the base class of the parts of a study definition and of the tasks of jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 
 class Part(BaseModel):
-    """An immutable part of the definition of a study, or of a task.
+    """An immutable part of the definition of a study, or of the task of a job.
 
     Validation rejects unknown keys and values of a wrong type.
     """
@@ -26,12 +26,10 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def plain(self) -> dict[str, Any]:
-        """Return the part in plain form: dictionaries with sorted keys, lists, strings and numbers.
+        """Return the part as dictionaries with sorted keys, lists, strings and numbers.
 
-        Pydantic can validate the plain form again.
-
-        Snakemake compares the `repr` of this form between runs. Because of the sorted keys, equal
-        parts have the same `repr`.
+        Snakemake compares the `repr` of the result between runs. Sorted keys give equal parts the
+        same `repr`.
         """
         return _sorted(self.model_dump(mode="json"))
 
@@ -52,7 +50,7 @@ def _different(values: Sequence[Any]) -> Sequence[Any]:
 Text = StrictStr
 Flag = StrictBool
 Real = Annotated[float, Strict(), Field(allow_inf_nan=False)]
-"""Type of a number; 100 and 100.0 are equal values."""
+"""Type of a finite number, with or without a decimal point."""
 
 Whole = Annotated[int, Strict()]
 
@@ -62,4 +60,4 @@ Different = AfterValidator(_different)
 # In regular expressions of pydantic, '$' does not match before a line break at the end.
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 Name = Annotated[StrictStr, Field(pattern=NAME)]
-"""Type of a name that folders, URLs and Snakemake wildcards can contain."""
+"""Type of a name that is valid in folders, URLs and Snakemake wildcards."""

@@ -1,4 +1,4 @@
-"""Expand a study: into one scenario for each configured scenario and server, and into cells."""
+"""Expand a study into scenarios (one for each configured scenario and server) and cells."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
 MIXES_TO_PREDICT: Final = 5
-"""Least number of mixes on a server for the figure `predictions`: one predicted mix, and the other
-mixes from which Perseus estimates the error of the prediction."""
+"""Least number of mixes on a server for the figure `predictions`. Perseus predicts one mix, and
+estimates the error of this prediction from four other mixes."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run (the work of one cell of an experiment), and the preset of the run."""
+    """The work of one cell of an experiment (its run), and the preset of this work."""
 
     run: ExperimentRun
     preset: str
@@ -59,24 +59,26 @@ class Scenario:
 
     @property
     def is_survey(self) -> bool:
-        """True if all runs of the scenario are surveys: runs of the experiment `catalogue`."""
+        """True if all runs of the scenario are surveys (short measurements for the table
+        `catalogue`)."""
         return all(run.is_survey for run in self.runs)
 
     @property
     def copied_model(self) -> str | None:
-        """Name of the model, if several tenants are copies of the same model; else None."""
+        """Name of the model, if the tenants of the scenario are several copies of one model; else
+        None."""
         models = {tenant.model for tenant in self.tenants}
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
-        """Return the tenant with this name, or the tenant to which the Triton model with this name
-        belongs."""
+        """Return the tenant with this name, or the tenant that owns the Triton model with this
+        name."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One unit of measurement: scenario x experiment x repeat."""
+    """The smallest unit of measurement: one repeat of one run of one scenario."""
 
     scenario: Scenario
     run: ExperimentRun
@@ -89,20 +91,20 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """Id of the cell without the number of the repeat."""
+        """Id of the cell without the number of the repeat, so equal for all repeats."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its definition, and the scenarios, prices and files that follow from it.
+    """A study: its definition, and the scenarios, prices and files that follow from the definition.
 
     `scenarios` has the scenarios by id: first the dedicated scenarios, then the shared scenarios.
-    A scenario with a grid is replaced by its variants, and is in `grids` as configured. `images`
-    has the image files of each model, empty for random images. `prices` has the price of each
-    server with a `price:`. `other_prices` has the prices of the rows `other_prices:` of each
-    server. `demand_rps` has the images/s of each model at the low, typical and peak level of the
-    demand.
+    In place of a scenario with a grid, `scenarios` has one scenario for each setting of the grid,
+    and `grids` has the configured scenario. `images` has the image files of each model; a model
+    with random images has none. `prices` has the price of each server with a `price:`.
+    `other_prices` has the prices in the list `other_prices:` of each server. `demand_rps` has the
+    demand for each model in images/s, at the low, typical and peak level.
     """
 
     definition: Definition
@@ -117,7 +119,7 @@ class Study:
         return self.definition.study
 
     def repeats(self, preset: str) -> range:
-        """Return the numbers of the repeats, from 1."""
+        """Return the numbers of the repeats of each cell with this preset, from 1."""
         chosen = self.definition.measurement.repeats or PRESETS[preset].repeats
         return range(1, chosen + 1)
 
@@ -146,8 +148,8 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """Servers that share a client ceiling, by the name of the ceiling. Perseus measures one
-        ceiling for all of them. Surveys need no ceiling."""
+        """Servers that share one measurement of the client ceiling, by the name of this
+        measurement. Servers that only surveys use need no measurement of the client ceiling."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -157,12 +159,13 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """Kinds of experiments and other properties of the study; they determine its figures.
+        """Kinds of experiments and other properties of the study, which determine its figures.
 
-        The other properties are "grid" (the study has a grid), "demand" (a demand), "prices"
-        (servers with a price and peaks), "servers" (several servers with a price and peaks),
-        "choice" (a choice between servers, or shared servers), "preprocessing" (tenants with
-        preprocessing) and "mixes" (a server with enough mixes for predictions).
+        The other properties are "grid" (the study has a grid), "demand" (the study has a demand),
+        "prices" (the study searches peaks, and a server has a price), "servers" ("prices", with
+        several servers), "choice" ("prices", with several servers or a shared server),
+        "preprocessing" (tenants with preprocessing) and "mixes" (a server with at least
+        `MIXES_TO_PREDICT` mixes).
         """
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
@@ -197,8 +200,8 @@ class Study:
     def urgency(self, model: str) -> int:
         """Return the Snakemake priority of the jobs of a model.
 
-        The models in surveys run in their order in the study: the first model has the highest
-        priority. All other models have the priority 0.
+        Surveys measure the models in the order of the study, so the first surveyed model has the
+        highest priority. Models without a survey have the priority 0.
         """
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
@@ -229,13 +232,14 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """Yield the runs of all experiments of a scenario. The experiment `frontier` uses the
-        demand of the study."""
+        """Yield the runs of all experiments of a scenario. The demand determines one mix of a
+        `frontier` of three or more tenants."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """Return the keys of the dedicated peaks that the cell `of` needs, one for each tenant.
+        """Return the key of the dedicated peak of each tenant; empty if the cell `of` needs no
+        dedicated peaks.
 
         The dedicated peaks have the preset of `of`, and therefore the same number of repeats.
         """
@@ -245,17 +249,18 @@ class Study:
         return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the dedicated cells whose results the cell `of` needs."""
+        """Return the cells that measure the dedicated peaks which the cell `of` needs."""
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """Return the cells of all repeats with the key `repeated`."""
+        """Return the cells of all repeats; `repeated` is the id of the cells without the number of
+        the repeat."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells of earlier mixes of the scenario, whose results determine the weights of
-        the mix of the cell `of`."""
+        """Return the cells of the earlier mixes, whose results determine the weights of the mix of
+        the cell `of`."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -266,8 +271,8 @@ class Study:
         """Return the cells in which a model of the cell `of` shares the server with copies of
         itself.
 
-        The cells have the server and the preset of `of`. The result is empty if `of` is not a mix
-        that Perseus may predict.
+        These cells have the server and the preset of `of`. The result is empty if Perseus must
+        measure the mix of `of` and may not predict its peak.
         """
         if not of.run.needs_copies:
             return ()
@@ -282,11 +287,11 @@ class Study:
         )
 
     def is_served(self, tenant: Tenant) -> bool:
-        """Return whether the server already has the model of the tenant."""
+        """Return whether the server already has the model of the tenant (key `served_model`)."""
         return self.models[tenant.model].is_served
 
     def deployed(self, scenario: Scenario) -> list[Tenant]:
-        """Return the tenants whose models the study deploys on the server of the scenario."""
+        """Return the tenants whose models Perseus deploys on the server of the scenario."""
         return [tenant for tenant in scenario.tenants if not self.is_served(tenant)]
 
 
@@ -317,14 +322,14 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
 
 
 def _is_measured_mix(run: ExperimentRun) -> bool:
-    """Return whether the run is a mix that is always measured and never predicted."""
+    """Return whether the run is a mix that Perseus always measures and never predicts."""
     return isinstance(run, PeakRun) and run.line == "mix" and not run.needs_copies
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:
-    """Return the search for a dedicated peak that all scenarios with this preset share.
+    """Return the search for a dedicated peak with this preset.
 
-    The name of the search contains the preset, unless the preset is the preset of the study.
+    The name of the search contains the preset if the preset differs from the preset of the study.
     """
     own = None if preset == definition.measurement.preset else preset
     return Asked(PeakRun.dedicated(own), preset)

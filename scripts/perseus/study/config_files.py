@@ -1,4 +1,4 @@
-"""Find duplicate keys in configuration files, and merge one file over another."""
+"""Find duplicate keys in configuration files, and merge a configuration over the default."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 def merged(default: Any, given: Any) -> Any:
-    """Return a configuration merged over a default: mappings merge, and all other values replace
-    the default."""
+    """Return a configuration merged over the default configuration. Mappings merge, and all other
+    values replace the values of the default."""
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
@@ -25,14 +25,16 @@ def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[
     """Return the configuration keys that a Snakemake profile sets in its section `config:`.
 
     `config` has the keys that Snakemake gets from sources other than configuration files.
-    `arguments` is the command line: its `--config` replaces the `config:` of the profile.
+    `arguments` is the command line. The result is empty if the command line has `--config`, which
+    replaces the section `config:` of the profile.
     """
     given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
     return set() if given else set(config)
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the text of a problem, with a hint if a Snakemake profile sets the invalid key."""
+    """Return the text of a problem; if a Snakemake profile sets the invalid key, the text says
+    so."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
@@ -44,7 +46,7 @@ def naming_profile(problem: str, keys: set[str]) -> str:
 def doubled_keys(path: Path) -> Iterator[str]:
     """Yield the duplicate keys of a YAML or JSON file.
 
-    A parser would silently use the last of the values.
+    Without this check, a parser silently uses the last value of a duplicate key.
     """
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)

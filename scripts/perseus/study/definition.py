@@ -37,7 +37,8 @@ class Definition(Part):
     )
     servers: Annotated[tuple[Server, ...], Field(min_length=1)] = Field(
         description=(
-            "The servers: hardware, launcher, runtime, and the cloud instance that sets the price."
+            "The servers, each with its hardware, launcher, runtime, and the cloud instance that"
+            " sets its price."
         ),
         examples=[
             [
@@ -51,9 +52,9 @@ class Definition(Part):
     )
     scenarios: Annotated[tuple[ScenarioSettings, ...], Field(min_length=1)] = Field(
         description=(
-            "The scenarios: models that share a server. Perseus also measures every tenant alone"
-            " on the same server with the same settings (its dedicated peak), so you need not list"
-            " these dedicated scenarios."
+            "The scenarios: models that share a server, and the experiments with these models. You"
+            " need not list scenarios of one model: Perseus also measures every tenant alone, on"
+            " the same server with the same settings."
         ),
         examples=[[{"name": "resnet50", "servers": ["cpu1"], "tenants": [{"model": "resnet50"}]}]],
     )
@@ -63,11 +64,10 @@ class Definition(Part):
     demand: Demand | None = Field(
         default=None,
         description=(
-            "The demand for which Perseus plans a fleet. Without a demand, the report shows how"
-            " the costs grow with the demand. A change of the demand repeats a measurement only in"
-            " a `frontier` of three or more tenants: one mix has the ratio of the typical rates of"
-            " the demand, and Perseus measures this mix again if the ratio changes. Without a"
-            " demand, the `frontier` has another mix in its place."
+            "The demand for which Perseus plans a fleet. Without a demand, the report shows how the"
+            " costs grow with the demand. A change of the demand repeats only one measurement: one"
+            " mix of a `frontier` of three or more tenants, if the ratio of the typical rates"
+            " changes."
         ),
     )
     costs: Costs = Field(

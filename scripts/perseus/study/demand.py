@@ -1,6 +1,7 @@
-"""Define the demand of a study: the requests for each model, and conditions for the fleet.
+"""Define the demand of a study: the requests/s for each model, and conditions for the fleet (the
+servers that carry the demand).
 
-The demand affects the tables and, as the only measurement, one mix of a frontier.
+The demand affects tables, and only one measurement: one mix of a `frontier`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LEVELS: Final = ("low", "typical", "peak")
 """Names of the three levels of a varying demand, in ascending order of their rates."""
 
 ROUNDING: Final = 1e-6
-"""Tolerance for rounding errors of times at the edge of an interval, as a share of the interval."""
+"""Tolerance for rounding errors of times at the edge of an interval, as a share of its length."""
 
 
 class ModelDemand(Part):
@@ -37,27 +38,30 @@ class ModelDemand(Part):
         default=None, description=("First form: a constant rate in requests/s."), examples=[20.0]
     )
     low_rps: Rate | None = Field(
-        default=None, description="Second form, three rates: the requests/s in hours of low demand."
+        default=None,
+        description="Second form, with three rates: the requests/s in hours of low demand.",
     )
     typical_rps: Rate | None = Field(
-        default=None, description=("Second form: the requests/s in most hours.")
+        default=None,
+        description=("Second form, with three rates: the requests/s in most hours."),
     )
     peak_rps: Rate | None = Field(
-        default=None, description=("Second form: the requests/s in hours of peak demand.")
+        default=None,
+        description=("Second form, with three rates: the requests/s in hours of peak demand."),
     )
     trace: TraceOf | None = Field(
         default=None,
         description=(
             "Third form: a file of recorded requests, for example of one day, or a mapping that"
-            " selects a part of the file. The keys `interval_s` and `percentiles` of `demand`"
-            " define how the three rates follow from the recorded requests."
+            " selects a part of the file. Perseus computes the low, typical and peak rate from this"
+            " file, as `interval_s` and `percentiles` of `demand` define."
         ),
     )
 
     @property
     def levels_rps(self) -> tuple[float, ...] | None:
-        """Return the rates at the three levels; None if a trace defines them or a rate is
-        missing."""
+        """Return the rates in requests/s at the three levels; None if the rates come from a trace
+        or are incomplete."""
         if self.rps is not None:
             return (self.rps,) * len(LEVELS)
         three = self.low_rps, self.typical_rps, self.peak_rps
@@ -66,7 +70,7 @@ class ModelDemand(Part):
 
 
 class Spot(Part):
-    """Spot servers: servers at the spot price. The cloud may revoke them at any time."""
+    """Spot servers: servers at the spot price, which the cloud may revoke at any time."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
         description="The largest share of the demand for a model that spot servers may carry.",
@@ -75,8 +79,9 @@ class Spot(Part):
     revocations_per_hour: Annotated[Real, Field(ge=0, le=60)] = Field(
         description=(
             "How many times per hour the cloud revokes a spot server, on average. The experiment"
-            " `startup` measures the start time of a server. From both numbers, Perseus computes"
-            " the share of the demand that is lost until replacements are ready."
+            " `startup` measures the start time of a server. From this rate and the start time,"
+            " Perseus computes the share of the demand that is lost until replacement servers are"
+            " ready."
         ),
         examples=[0.05],
     )
@@ -93,10 +98,10 @@ class Demand(Part):
     percentiles: Annotated[tuple[Percentile, ...], Field(min_length=3, max_length=3)] = Field(
         default=(5.0, 50.0, 99.0),
         description=(
-            "Three percentiles that define the low, typical and peak rate of a trace, in any"
-            " order. Each request has the rate of its interval. The 99th percentile is the lowest"
-            " rate that at least 99 % of the requests do not exceed. Percentiles count requests,"
-            " not intervals, so that the plan covers the bursts of a model."
+            "Three percentiles, in any order, that define the low, typical and peak rate of a"
+            " trace. Perseus gives each request the rate of its interval. The 99th percentile is"
+            " the lowest rate that at least 99 % of the requests do not exceed. A percentile of"
+            " intervals instead of requests would ignore short bursts."
         ),
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
@@ -109,17 +114,16 @@ class Demand(Part):
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
         description=(
-            "Share of the capacity of each server that the plan leaves free. The plan reduces the"
-            " lower limit of the capacity by this share. The lower limit already covers the"
-            " uncertainty of the measurement."
+            "Share of the capacity of each server that the fleet leaves free. The capacity is a"
+            " lower limit, which a server exceeds with a probability of 95 %."
         ),
     )
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
         default=1,
         description=(
-            "Least number of servers that have each model, for example 3 for one server in each of"
-            " three zones. Spot servers count, too. The table `fleet_models` states how many"
-            " servers remain after the cloud revokes all spot servers."
+            "Least number of servers for each model, for example 3 for one server in each of three"
+            " zones. Spot servers count as servers. The table `fleet_models` states how many"
+            " servers of a model remain if the cloud revokes all spot servers."
         ),
     )
     servers: Annotated[tuple[Name, ...], Field(min_length=1), Different] | None = Field(
@@ -136,11 +140,11 @@ class Demand(Part):
 
 
 def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ...]:
-    """Return the requests/s for one model at the three levels of the demand.
+    """Return the requests/s for one model at the low, typical and peak level of the demand.
 
     The path of a trace is relative to `folder`.
 
-    Raises OSError, and TraceError if the file is no trace of arrivals.
+    Raises OSError if the file cannot be read, and TraceError if the file is no trace of arrivals.
     """
     if of.levels_rps is not None:
         return of.levels_rps
@@ -153,10 +157,11 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
 def rate_shares(
     tenants: Sequence[Tenant], demand_rps: Mapping[str, Sequence[float]]
 ) -> tuple[float, ...]:
-    """Return the share of all requests that each tenant gets at the typical level of the demand.
+    """Return the share of each tenant in all requests at the typical level of the demand.
 
-    `demand_rps` has the images/s of each model at each level. Tenants of one model share its demand
-    equally. The result is empty if the demand for a model is missing or has a typical rate of 0.
+    `demand_rps` has the images/s for each model at each level. Tenants with the same model share
+    the demand for this model equally. The result is empty if a model has no demand or a typical
+    rate of 0.
     """
     level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
     typical_rps = [
@@ -166,8 +171,8 @@ def rate_shares(
     ]
     if len(typical_rps) < len(tenants) or not all(typical_rps):
         return ()
-    # Without rounding, a demand with doubled rates could change the last digit of a share, and this
-    # change would repeat a measurement.
+    # Doubled rates leave the shares equal, but for a rounding error. Without the rounding to 9
+    # digits, this error would repeat a measurement.
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 
@@ -178,8 +183,8 @@ def interval_rates_rps(
 
     A trace that is shorter than `interval_s` is one interval. A request at the end of an interval
     belongs to the next interval. Requests after the last whole interval get the rate of the last
-    `interval_s` seconds of the trace. If the trace has counts of requests per period, such as a
-    minute, `interval_s` is rounded up to whole periods.
+    `interval_s` seconds of the trace. If the trace has counts of requests per period (such as a
+    minute), the function rounds `interval_s` up to whole periods.
     """
     if recorded.interval_s:
         interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
@@ -196,12 +201,13 @@ def interval_rates_rps(
 def request_percentiles(
     rates_rps: NDArray[np.float64], requests: NDArray[np.int64], percentiles: Sequence[float]
 ) -> tuple[float, ...]:
-    """Return for each percentile p the lowest rate that at least p % of the requests do not exceed.
+    """Return, for each p in `percentiles`, the lowest rate that at least p % of the requests do not
+    exceed.
 
-    Each request has the rate of its interval.
+    The rate of a request is the rate of its interval.
 
-    Percentiles of intervals would be 0 for a model with requests in few intervals, and the plan
-    would have no server for the model.
+    Percentiles of intervals would be 0 for a model with requests in few intervals, so the fleet
+    would have no server for this model.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

@@ -1,6 +1,7 @@
 """Replace each model with the key `architectures` by one model for each matching architecture.
 
-Each scenario with such a model becomes one scenario for each architecture.
+Each scenario of a model with the key `architectures` becomes one scenario for each matching
+architecture.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def problems(study: Definition) -> Problems:
         if len(item.tenants) > 1 and many & {tenant.model for tenant in item.tenants}:
             yield (
                 ("scenarios", i, "tenants"),
-                "has several tenants, but a model with `architectures:` must be the only tenant of"
-                " its scenario (list a scenario of one tenant)",
+                "the scenario has several tenants, but a model with `architectures:` must be the"
+                " only tenant (move this tenant into a scenario of its own)",
             )
 
 
@@ -79,8 +80,8 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 def _of(tenant: Tenant, model: Model) -> Tenant:
     """Return the tenant for one architecture.
 
-    The name of the architecture replaces the name of the model in the name of the tenant: of the
-    model `each`, `each_b8` becomes resnet50_b8.
+    The name of the architecture replaces the name of the model in the name of the tenant: for the
+    architecture resnet50, the tenant `each_b8` of the model `each` becomes `resnet50_b8`.
     """
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

@@ -13,12 +13,10 @@ from perseus.study.variants import ScenarioGrid, variants
 def expanded(
     study: Definition, most_cores: int | None
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
-    """Return the definition with a scenario and a server for each variant that can be measured, and
-    the grids.
+    """Return the definition with one scenario for each measurable setting of a grid, and the grids.
 
-    The scenarios have the names that files and tables use. The definition must have no problems.
-    `most_cores` is the largest number of cores of a server on this machine, or None if unknown;
-    variants with more cores cannot be measured.
+    The checks must have found no problem in the definition. `most_cores` is the largest number of
+    cores of a server on this machine, or None if unknown.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

@@ -14,7 +14,8 @@ from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 
 CONVERTED = ("fp16", "int8")
-"""Precisions to which Perseus converts the ONNX file. The runtime itself converts to bf16."""
+"""Precisions to which Perseus converts the ONNX file of a network. For bf16, the runtime converts
+the network."""
 
 
 def results(study: Study) -> str:
@@ -30,20 +31,20 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the folder of raw results of each cell: the output of the job of the cell."""
+    """Return the folder of raw results of each cell, which is the output of the cell's job."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
 def records(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the path of record.json of each cell, in the folder of the cell."""
+    """Return the path of each cell's record.json."""
     return [f"{folder}/{RECORD}" for folder in raw(study, cells)]
 
 
 def output_with(study: Study, path: str) -> str:
-    """Return the output of a job to which a file belongs.
+    """Return the job output that contains a file.
 
-    The output is the file itself, the folder of raw results of a cell, or the repository of a
-    scenario.
+    This output is the raw-results folder of a cell, the model repository of a scenario, or
+    otherwise the file itself.
     """
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
@@ -52,13 +53,13 @@ def output_with(study: Study, path: str) -> str:
 
 
 def raw_of_kind(study: Study, kind: str) -> list[str]:
-    """Return the folders of raw results of all cells with this kind of experiment."""
+    """Return the raw-results folders of all cells of this kind of experiment."""
     return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
 
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
-    """Return the files that list the measured cells of all kinds of experiments, or of one kind and
-    its subclasses."""
+    """Return the files that list the measured cells. `kind` selects one kind of experiment and its
+    subclasses; None selects all kinds."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
     kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
@@ -66,10 +67,10 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 
 
 def dedicated(study: Study, of: Cell) -> list[str]:
-    """Return the results of the dedicated cells that a cell needs.
+    """Return the files with the dedicated peaks that the cell `of` needs.
 
-    With one repeat, the results are the folders of the cells. With several repeats, the results are
-    one file for each dedicated peak, which keeps the job graph of large studies small.
+    With one repeat, these are the raw-results folders. With several repeats, one file for each
+    dedicated peak joins the repeats, which keeps the job graph of large studies small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -84,7 +85,7 @@ def repeats(study: Study, repeated: str) -> str:
 def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
     """Return the input files of the job of a cell, by the name of the input in the rule.
 
-    Inputs without files are left out.
+    The function leaves out inputs without files.
     """
     found = {
         "repository": repository(study, of.scenario),
@@ -100,9 +101,10 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def _served_samples(study: Study, of: Scenario) -> list[str]:
-    """Return the files of examples for models that the server already has.
+    """Return the user's example files for models that the server already has.
 
-    The examples of deployed models are in the files of their reference responses.
+    Deployed models need no such files here: their examples are in the files with their reference
+    responses.
     """
     return [
         file
@@ -113,11 +115,10 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return the inputs with which Perseus predicts the peak of a mix.
+    """Return the input files with which Perseus predicts the peak of a mix.
 
-    The inputs are the cells in which a model shares the server with copies of itself, the dedicated
-    cells of these models, and the records of exports, which state the memory that each model
-    accesses.
+    The inputs are the results of cells with several copies of one model, the dedicated peaks of
+    these models, and the export records, which state the memory that each model accesses.
     """
     cells = study.copies_cells(of)
     if not cells:
@@ -132,33 +133,34 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def checked_tables(study: Study) -> str:
-    """Return the path of the file with the result of the check of the tables."""
+    """Return the path of the file that the check of the tables writes."""
     return f"{results(study)}/tables/checked.json"
 
 
 def ceilings(study: Study) -> list[str]:
-    """Return the files of client ceilings.
+    """Return the files with the measured client ceilings.
 
-    A server without deployed models has no ceiling, since the sizes of the requests are unknown.
+    For a server without deployed models, Perseus measures no client ceiling, since the sizes of the
+    requests are unknown.
     """
     names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
 def repository(study: Study, of: Scenario) -> list[str]:
-    """Return the folder of the Triton repository of a scenario, which also contains the reference
-    responses. The result is empty without deployed models."""
+    """Return the folder with the Triton repository and the reference responses of a scenario; empty
+    if the scenario has no deployed models."""
     return [f"{model_repository(study)}/{of.id}"] if study.deployed(of) else []
 
 
 def repositories(study: Study) -> list[str]:
-    """Return the repositories of all scenarios."""
+    """Return the folders of the Triton repositories of all scenarios."""
     return [folder for of in study.scenarios.values() for folder in repository(study, of)]
 
 
 def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
-    """Return the input files of the job that writes a repository, by the name of the input in the
-    rule. Each input has one file for each deployed tenant."""
+    """Return the input files of the job that writes a Triton repository, by the name of the input
+    in the rule. Each input has one file for each deployed tenant."""
     deployed = study.deployed(of)
     return {
         "models": [served(study, of.id, tenant.name) for tenant in deployed],
@@ -168,7 +170,7 @@ def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the model file of a tenant that is copied into the repository."""
+    """Return the model file that the repository job copies for a tenant."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
     return {
@@ -179,7 +181,7 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the ONNX file of the model of a tenant, in the served precision."""
+    """Return the ONNX file of a tenant's model in the precision of the tenant."""
     tenant = study.scenarios[scenario_id].tenant(tenant_name)
     precision = study.precision(tenant)
     converted = f".{precision}" if precision in CONVERTED else ""
@@ -187,30 +189,29 @@ def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def check(study: Study, model: str) -> str:
-    """Return the path of the record of the export (check.json) of a model."""
+    """Return the path of the export record (check.json) of a model."""
     return f"{results(study)}/models/{model}/check.json"
 
 
 def all_checks(study: Study) -> list[str]:
-    """Paths of the records of the exports of all deployed models."""
+    """Return the paths of the export records of all deployed models."""
     return _checks(study, [t for of in study.scenarios.values() for t in study.deployed(of)])
 
 
 def surveyed_checks(study: Study) -> list[str]:
-    """Paths of the records of the exports of all models in surveys. From these records, the table
-    `catalogue` takes the properties of the networks."""
+    """Return the paths of the export records of all models in surveys. The table `catalogue` takes
+    the properties of the networks from these records."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
     return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 
 
 def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
-    """Return the paths of the records of the exports of the models of these tenants, each path
-    once."""
+    """Return the path of the export record of each model of these tenants, without duplicates."""
     return [check(study, model) for model in dict.fromkeys(tenant.model for tenant in of)]
 
 
 def checks(study: Study, ceiling: str) -> list[str]:
-    """Return the paths of the records of the exports of all models on the servers of a client
+    """Return the paths of the export records of all models on the servers that share a client
     ceiling."""
     names = {
         tenant.model
@@ -222,12 +223,13 @@ def checks(study: Study, ceiling: str) -> list[str]:
 
 
 def pictures(study: Study, model: str) -> str:
-    """Return the file with encoded images for a model, and the responses of torch to the images."""
+    """Return the file with the encoded example images of a model and the responses of torch to
+    these images."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
 def references(study: Study, of: Scenario) -> list[str]:
-    """Return the files of reference responses for the model of each deployed tenant."""
+    """Return the file of reference responses for each deployed tenant."""
     return [
         pictures(study, tenant.model)
         if tenant.preprocessing
@@ -240,19 +242,19 @@ def references(study: Study, of: Scenario) -> list[str]:
 
 
 def weights(study: Study, model: str) -> list[str]:
-    """Return the file of the weights of a model, if its weights are a file."""
+    """Return the state_dict file of a model, if the configuration names one."""
     file = study.models[model].weights_file
     return [file] if file else []
 
 
 def samples(study: Study, model: str) -> list[str]:
-    """Return the file of the examples of the user for a model, if there is one."""
+    """Return the user's file of examples for a model, if the configuration names one."""
     file = study.models[model].inputs
     return [file] if file else []
 
 
 def trace(study: Study) -> list[str]:
-    """Return the file of the trace of the arrival process, if there is one."""
+    """Return the trace file of the arrival process, if the configuration names one."""
     source = study.definition.measurement.arrivals.trace
     return [source.file] if source else []
 
@@ -263,6 +265,6 @@ def experiment_files(of: Cell) -> list[str]:
 
 
 def image(server: Server) -> list[str]:
-    """Return the image of the container of a server, if the image is a file. The job depends on the
-    content of this file."""
+    """Return the container image of a server, if the image is a file. The content of this file is
+    an input of the job."""
     return [server.image_file] if server.image_file else []

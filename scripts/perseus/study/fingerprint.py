@@ -1,9 +1,9 @@
 """Compute fingerprints (hashes) of the code that a job runs.
 
 The fingerprint of a script covers its syntax tree and the modules of Perseus that the script
-imports, directly or indirectly. It ignores comments, docstrings, formatting, and descriptions of
-settings and columns. This module finds import statements without running the code. Some modules are
-imported by name at run time, without an import statement: the caller must list these modules.
+imports, directly or indirectly. The fingerprint does not cover comments, docstrings, formatting,
+and descriptions of settings and columns. This module finds import statements without running the
+code. If code imports a module by name at run time, the caller must name this module.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any, Final
 PACKAGE: Final = "perseus"
 
 LEFT_OUT: Final = (
-    # These modules only show information; no result depends on them.
+    # These modules only show information: no result depends on the code in these modules.
     "perseus.host.job",
     "perseus.host.logs",
     "perseus.measurement.progress*",
     "perseus.serving.remote_failures",
     "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
-    # The tasks of the cells contain all effects of these classes.
+    # These classes affect a cell only through its task.
     "perseus.study.experiments.*Settings",
-    # A job uses only one entry of each of these dictionaries and lists. The entry is in the task of
-    # the job, or determines the code and the versions of the job.
+    # A job uses one entry of each of these collections. The job's task contains this entry, or its
+    # code and versions follow from the entry.
     "perseus.study.experiments.KINDS",
     "perseus.study.experiments.SEARCHES",
     "perseus.study.experiments.OTHER_KINDS",
@@ -39,17 +39,18 @@ LEFT_OUT: Final = (
     "perseus.study.presets.PRESETS",
     "perseus.study.runtimes.RUNTIMES",
 )
-"""Patterns of modules, and of classes and values of modules, on which no job depends."""
+"""Patterns of names that no fingerprint covers: modules, and classes and values in modules."""
 
 _DOCUMENTING: Final = {
     "Field": frozenset({"description", "examples", "title"}),
     "column": frozenset({"unit", "meaning"}),
 }
-"""Arguments of pydantic's `Field` and of `host.parquet.column` that have no effect on results."""
+"""Arguments of the functions `pydantic.Field` and `host.parquet.column` that do not affect
+results."""
 
 _COUNTED: Final = {"column": 2}
-"""Functions of which only the first positional arguments affect results, with the number of these
-arguments."""
+"""Functions whose later positional arguments do not affect results, with the number of arguments
+that do."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class _Source:
 
 
 class Sources:
-    """Source files below a folder. Each file is read only once for all jobs.
+    """Source files in a folder and its subfolders. Perseus reads each file only once for all jobs.
 
     `folder` contains the entry scripts and the package.
     """
@@ -74,10 +75,11 @@ class Sources:
         self._find = cache(self._found)
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
-        """Return the fingerprint of files and modules, including all modules that they import.
+        """Return the fingerprint of files and modules, including all modules that these import.
 
-        A file that is not Python code counts with its whole content. Raises ModuleNotFoundError for
-        a missing module, FileNotFoundError for a missing file, SyntaxError for invalid Python.
+        The fingerprint covers the whole content of a file that is not Python code. Raises
+        ModuleNotFoundError for a missing module, FileNotFoundError for a missing file, SyntaxError
+        for invalid Python.
         """
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
@@ -96,11 +98,11 @@ class Sources:
         return found
 
     def children(self, package: str) -> list[str]:
-        """Return the modules of a package; empty if the package does not exist."""
+        """Return the names of the modules of a package; empty if the package does not exist."""
         return self._children(package)
 
     def files(self, folder: str) -> list[str]:
-        """Return the paths of the files in a subfolder."""
+        """Return the paths of all files in a subfolder of the source folder."""
         found = (self._folder / folder).iterdir()
         return sorted(f"{folder}/{path.name}" for path in found if path.is_file())
 
@@ -114,7 +116,7 @@ class Sources:
         return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
 
     def _found(self, module: str) -> str | None:
-        """Return the path of a module's file, relative to the folder."""
+        """Return the path of a module's file relative to the source folder, or None."""
         path = module.replace(".", "/")
         found = (each for each in (f"{path}.py", f"{path}/__init__.py") if self._is_file(each))
         return next(found, None)
@@ -162,8 +164,7 @@ def _is_left_out(name: str) -> bool:
 
 
 def _name(statement: ast.stmt) -> str:
-    """Return the name of the class or variable that a statement defines, if the statement defines
-    exactly one."""
+    """Return the name of the one class or variable that a statement defines; empty otherwise."""
     match statement:
         case ast.ClassDef(name=name):
             return name
@@ -187,11 +188,11 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
-    """Return a syntax tree as nested lists that are equal in all versions of Python.
+    """Return a syntax tree as nested lists, which are equal in all versions of Python.
 
-    The function leaves out docstrings and code for type checkers, which never run. It also leaves
-    out absent and empty fields, since later versions of Python have additional fields. It adds the
-    import statements to `imports`.
+    The function leaves out docstrings and code that only type checkers read. The function also
+    leaves out empty fields of the tree, since later versions of Python have additional fields. The
+    function adds the import statements to `imports`.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]

@@ -155,8 +155,8 @@ def readme() -> str:
 def _resolved(part: Schema, root: Schema) -> Schema:
     """Return a part of the schema with its references resolved.
 
-    If null is the only alternative to a type, the result has only the type. A description of the
-    part takes precedence over the description of the referenced part.
+    If null is the only alternative to a type, the result has only the type. The description of
+    `part` replaces the description of the part to which `part` refers.
     """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
@@ -166,9 +166,9 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """Return the mappings that a part of the schema is or contains.
+    """Return the schema of each mapping that a part of the schema allows.
 
-    Only a part with several kinds (the experiments) has several mappings.
+    Only the experiments have several mappings: one for each kind.
     """
     part = _resolved(part, root)
     if part.get("type") == "array":
@@ -183,8 +183,8 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """Yield the heading and the table of a section, then the headings and tables of its nested
-    lists of mappings."""
+    """Yield the heading and the table of a section, then the heading and table of each nested
+    list."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"
@@ -208,9 +208,9 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
 
 
 def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Yield the rows of a table (key, type, default, meaning).
+    """Yield the rows of a section's table: key, type, default, meaning.
 
-    A key of a nested mapping has a prefix with a dot.
+    A key inside a nested mapping has the name of the mapping and a dot as prefix.
     """
     for key, child in part["properties"].items():
         child = _resolved(child, root)

@@ -28,21 +28,22 @@ Values = Annotated[tuple[T, ...], Field(min_length=1), Different]
 
 
 def _of(what: str) -> Any:
-    """Return the pydantic field of an optional list of values, with this description."""
+    """Return the pydantic field of an optional key with the description `what`."""
     return Field(default=(), description=what, json_schema_extra={"uniqueItems": True})
 
 
 class Vary(Part):
-    """Lists of values for the varied keys. A key without a list keeps the value of the scenario."""
+    """The list of values of each varied key. A key without a list keeps the value of the
+    scenario."""
 
     runtime: Values[RuntimeName] = _of("The runtimes to compare, for all servers of the scenario.")
     cores: Values[Cores] = _of(
         "The numbers of cores of the servers. Perseus assumes that the price of a server is"
-        " proportional to its number of cores. It leaves out values for which this machine has too"
-        " few cores."
+        " proportional to its number of cores. Perseus leaves out numbers for which this machine"
+        " has too few cores."
     )
-    precision: Values[Precision] = _of("The numeric precisions, for all tenants.")
-    instances: Values[Instances] = _of("The numbers of instances, for all tenants.")
+    precision: Values[Precision] = _of("The numeric precisions of the networks, for all tenants.")
+    instances: Values[Instances] = _of("The numbers of instances of each network, for all tenants.")
     max_batch_size: Values[LargestBatch] = _of("The largest batch sizes, for all tenants.")
     max_queue_delay_us: Values[Delay] = _of(
         "The delays of dynamic batching for all tenants: `none` (no dynamic batching), or the time"
@@ -63,8 +64,8 @@ class Vary(Part):
 
 
 class AtMost(Part):
-    """Bounds that a recommended setting must keep, besides the SLA. A change of the bounds never
-    repeats a measurement."""
+    """Bounds that a recommended setting must keep in addition to the SLA. A change of the bounds
+    never repeats a measurement."""
 
     p95_ms: Bound | None = Field(
         default=None,
@@ -75,37 +76,40 @@ class AtMost(Part):
     relative_error: Bound | None = Field(
         default=None,
         description=(
-            "Upper bound of the relative error of the served responses: their largest difference"
-            " from the responses of the network in fp32, divided by the variation of the responses"
-            " between images (docs/evidence/exports.md)."
+            "Upper bound of the relative error of the responses: their largest difference from the"
+            " responses in fp32, divided by the variation of the responses between images"
+            " (docs/evidence/exports.md)."
         ),
     )
     joules_per_inference: Bound | None = Field(
         default=None,
         description=(
-            "Upper bound of the energy of one inference at the certified rate, in joules, as the"
-            " energy counters of GPUs and processors measure it."
+            "Upper bound of the energy of one inference at the certified rate, in joules. The"
+            " energy counters of GPUs and processors measure this energy."
         ),
     )
 
     @property
     def given(self) -> dict[str, float]:
-        """Configured bounds, by the column of the table `grid` that a bound limits."""
+        """The configured bounds. The key of each bound is the column of the table `grid` that the
+        bound limits."""
         return {key: float(value) for key, value in self if value is not None}
 
 
 class Grid(Part):
-    """Settings of a scenario that Perseus varies. It measures each variant like a scenario."""
+    """Settings of a scenario that Perseus varies. Perseus measures the scenario with each
+    setting."""
 
     vary: Vary = Field(
-        description=("The keys to vary, each with its list of values."),
+        description=("The keys that Perseus varies, each with its list of values."),
         examples=[{"instances": [1, 2]}],
     )
     design: Literal["full", "one_at_a_time"] = Field(
         default="full",
         description=(
-            "`full` measures every combination. `one_at_a_time` measures the first values of all"
-            " lists together, and each other value with the first values of the other lists."
+            "`full` measures every combination of the values in the lists. `one_at_a_time` measures"
+            " the first values of all lists together, and then each further value with the first"
+            " values of the other lists."
         ),
     )
     at_most: AtMost = Field(

@@ -1,4 +1,4 @@
-"""Find the word that the user probably meant, for hints in messages."""
+"""Find the known word that the user probably meant, for hints in messages."""
 
 from __future__ import annotations
 

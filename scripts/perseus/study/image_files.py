@@ -15,16 +15,16 @@ MIN_IMAGES: Final = 4  # the check of an export compares the responses to differ
 MAX_IMAGES: Final = 8
 
 MAX_EXAMPLES: Final = 32
-"""Largest number of examples in a file of the user, since each example needs a reference
-response."""
+"""Largest number of examples that Perseus reads from a file of the user. Each example needs a
+reference response."""
 
 
 SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the first MAX_IMAGES PNG and JPEG files of `folder`, sorted by name; hidden files are
-    left out.
+    """Return the first MAX_IMAGES PNG and JPEG files of `folder`, sorted by name, without hidden
+    files.
 
     Raises OSError if the folder cannot be read, and ValueError if it has fewer than MIN_IMAGES
     image files.

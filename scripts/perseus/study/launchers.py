@@ -1,4 +1,5 @@
-"""Define the launchers, which start a server or use a running server, and their properties.
+"""Define the launchers (the ways to start a server or to use a running server) and their
+properties.
 
 To add a launcher, add an entry here and a module of the same name in `serving/launchers`.
 """
@@ -14,9 +15,9 @@ class Launcher:
     """Properties of a launcher.
 
     `container` is true if the server runs in a container. `image_schemes` has the URI schemes that
-    the name of an image may have, such as docker://; it is empty if an image cannot be a file.
-    `shares_memory` is true if the server can access /dev/shm of this host. `elsewhere` is true if
-    the launcher starts nothing, since the server already runs, usually on another host.
+    a container image may have, such as docker, if an image may also be a file. `shares_memory` is
+    true if the server can access /dev/shm of this host. `elsewhere` is true for a server that
+    already runs, usually on another host.
     """
 
     container: bool = False
@@ -26,7 +27,7 @@ class Launcher:
 
     @property
     def runs_our_backends(self) -> bool:
-        """True if the launcher starts the server of the nvidia-pytriton wheel, which has only
+        """True if the launcher starts the server of the nvidia-pytriton wheel, which runs only
         Python backends."""
         return not (self.container or self.elsewhere)
 

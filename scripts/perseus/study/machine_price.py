@@ -1,4 +1,5 @@
-"""Find the price of the machine of a server, and of accelerators with a separate price."""
+"""Find the price of the machine of a server, and the price of its accelerators if the price list
+has a separate price."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ from perseus.study.price import CustomMachine, PriceRow, Rates
 from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
-"""A spot price below this share of the on-demand price is doubtful. Clouds list such prices, but
-hardly anybody gets servers at them."""
+"""Perseus doubts a spot price below this share of the on-demand price. Clouds list such prices, but
+hardly ever sell servers at such prices."""
 SUSPICIOUS_REGION: Final = 2.0
-"""A price is doubtful if it differs by more than this factor from the median price of other
+"""Perseus doubts an on-demand price that differs by more than this factor from the median of other
 regions."""
 
 
 class UnpricedError(ValueError):
-    """Error: a server has no price, for the reason `text`. `key` is the key that the user must
-    correct in the `price:` of the server."""
+    """Error: a server has no price. `text` says why. `key` is the key below `price:` that the user
+    must correct."""
 
     def __init__(self, key: str, text: str) -> None:
         self.key = key
@@ -32,12 +33,12 @@ class UnpricedError(ValueError):
 
 @dataclass(frozen=True)
 class MachinePrice:
-    """Price of a machine, or of separately priced accelerators.
+    """Price of a machine, or of accelerators with a separate price.
 
-    `usd_per_hour` has the price for each pricing, or None if the price is unknown. `vcpus` is None
-    if the price list does not state the number. `accelerators` is the number of accelerators that
-    the price includes. `currency` is the currency of the price list. `doubts` has the reasons why
-    the price may be wrong.
+    `usd_per_hour` has the price for each pricing (on_demand, spot, committed), or None if unknown.
+    `vcpus` is None if the price list does not state the number of vCPUs. `accelerators` is the
+    number of accelerators that the price includes. `currency` is the currency of the price list.
+    `doubts` has the reasons why the price may be wrong.
     """
 
     usd_per_hour: Mapping[str, float | None]
@@ -51,11 +52,12 @@ class MachinePrice:
 
 
 def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[MachinePrice]:
-    """Return the price of the machine and, if they have a separate price, of its accelerators.
+    """Return the price of the machine and, if the configuration names an `accelerator`, the price
+    of the accelerators.
 
-    The prices are those of the zone with the lowest total price.
+    Both prices are for the zone with the lowest total price.
 
-    Raises UnpricedError if the price list states no price or an ambiguous price.
+    Raises UnpricedError if the price list has no price, or several different prices.
     """
     machines = (
         {"": _custom(wanted.custom, costs)}
@@ -85,17 +87,17 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return the prices in the order of the pricings of the study; an unknown price counts as
+    """Return the prices in the order of the study's `pricing`. An unknown price counts as
     infinite."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return the pricings for which a row of the price list must have at least one price.
+    """Return the pricings of which a row of the price list must have at least one.
 
-    If the study uses on_demand, every row must have an on-demand price. Otherwise, a row needs an
-    on-demand price or a price for a pricing of the study.
+    If the study's `pricing` contains on_demand, every row must have an on-demand price. Otherwise,
+    a row needs an on-demand price or a price of the study's `pricing`.
     """
     if "on_demand" in costs.pricing:
         return ("on_demand",)
@@ -103,7 +105,7 @@ def usable_pricings(costs: Costs) -> tuple[str, ...]:
 
 
 def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, MachinePrice]:
-    """Return the prices of the machine by zone."""
+    """Return the price of the machine in each zone of the region."""
     rows = prices.machines.get(wanted.instance, ())
     if not rows:
         hint = did_you_mean(wanted.instance, list(prices.machines))
@@ -116,7 +118,7 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Ma
 def _accelerators(
     wanted: PriceRow, named: str, prices: PriceList, costs: Costs
 ) -> dict[str, MachinePrice]:
-    """Return the price of the accelerators in each zone.
+    """Return the price of all accelerators of the server in each zone.
 
     The price comes from the row with the wanted number of accelerators, or is a multiple of the
     price of one accelerator.
@@ -126,7 +128,9 @@ def _accelerators(
     if not rows:
         hint = did_you_mean(name, list(prices.accelerators))
         hint = hint or " (remove `accelerator:` if the price of the instance includes it)"
-        raise UnpricedError("accelerator", f"{name!r} has no row of its own in {prices.name}{hint}")
+        raise UnpricedError(
+            "accelerator", f"{name!r} has no row without an instance in {prices.name}{hint}"
+        )
     count, listed = int(text or 1), {_devices(row) for row in rows}
     each = count if count in listed else 1.0
     if each not in listed:
@@ -141,8 +145,8 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """Return the number of devices that a server sees; a part of a device, such as 0.125 of an L4,
-    counts as one device."""
+    """Return the number of accelerators that a server sees. A part of an accelerator, such as 0.125
+    of an L4, counts as one."""
     return float(math.ceil(row.accelerators or 1))
 
 
@@ -153,7 +157,7 @@ def _times(one: MachinePrice, count: int) -> MachinePrice:
         one,
         usd_per_hour={key: usd and count * usd for key, usd in one.usd_per_hour.items()},
         accelerators=count * one.accelerators,
-        source=f"{count} times the price of one in {one.source}",
+        source=f"{count} times the price of one accelerator in {one.source}",
     )
 
 
@@ -165,10 +169,11 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """Return one row with a usable price for each zone of the region, or for the wanted zone.
+    """Return a row with a usable price for each zone: for all zones of the region, or for the
+    configured zone.
 
-    `what` is the name of the machine or accelerator. Raises UnpricedError if there is no row, if a
-    row cannot be read, or if two rows of a zone differ.
+    `what` is the name of the machine or accelerator. Raises UnpricedError if no row matches, if a
+    matching row cannot be read, or if two rows of a zone have different prices.
     """
     here = [row for row in rows if row.region == wanted.region]
     if not here:
@@ -236,12 +241,13 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Yield a doubt if zones of the region have no usable price: such a zone may be cheaper."""
+    """Yield a doubt about the lowest price, if a zone of the region has no usable price: this zone
+    may be cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
         zones = " and ".join(row.zone or "the whole region" for row in unpriced)
-        yield f"{_lines(unpriced)}: no {columns} for {zones}, which may be cheaper"
+        yield f"{_lines(unpriced)}: no {columns} is listed for {zones}, which may be cheaper"
 
 
 def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
@@ -265,7 +271,7 @@ def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
 
 
 def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
-    """Return the prices. A committed price that is not listed is the on-demand price minus the
+    """Return the prices with a committed price: if none is listed, the on-demand price minus the
     configured discount."""
     on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
     if committed is None and on_demand is not None and discount is not None:
@@ -274,7 +280,8 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
 
 
 def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
-    """Yield reasons why the price in a row may be wrong; `rows` has all rows of the machine."""
+    """Yield the reasons why the price in `row` may be wrong. `rows` has all rows of the same
+    machine."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
         yield f"{_lines(same)} have the same price"
@@ -288,13 +295,13 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
     usual = median(elsewhere.values()) if elsewhere else on_demand
     if not usual / SUSPICIOUS_REGION < on_demand < usual * SUSPICIOUS_REGION:
         yield (
-            f"line {row.line}: the price is {on_demand:g} an hour, but the median of other regions"
-            f" is {usual:g}"
+            f"line {row.line}: the on-demand price is {on_demand:g} per hour, but the median of"
+            f" other regions is {usual:g}"
         )
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield reasons why the spot price or the committed price may be wrong, given the on-demand
+    """Yield the reasons why the spot or committed price may be wrong, compared with the on-demand
     price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
@@ -303,7 +310,7 @@ def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
         if (prices[pricing] or 0.0) >= on_demand:
             yield f"the {pricing} price is not below the on-demand price"
     if spot is not None and spot < SUSPICIOUS_SPOT * on_demand:
-        yield f"the spot price is {spot / on_demand:.0%} of the on-demand price"
+        yield f"the spot price is only {spot / on_demand:.0%} of the on-demand price"
 
 
 def _lines(rows: Sequence[ListedPrice]) -> str:

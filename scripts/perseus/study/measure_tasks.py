@@ -1,6 +1,6 @@
 """Make the tasks of the cells of a study, and find the code and the software versions of each job.
 
-Values that the repeats of a cell share are computed only once.
+This module computes values that all repeats of a cell share only once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class MeasureTasks:
-    """Tasks of the cells of a study. Each method has the id of a cell as argument.
+    """Tasks of the cells of a study. Each method has one argument, the id of a cell.
 
-    Jobs share the returned values, so the caller must not change them.
+    The caller must not change a returned value, since several jobs share the value.
     """
 
     def __init__(self, study: Study, sources: Sources) -> None:
@@ -32,7 +32,7 @@ class MeasureTasks:
         return self._first(of.repeated).model_copy(update=_of_repeat(of))
 
     def plain(self, cell: str) -> dict[str, Any]:
-        """Return the task of a cell in plain form."""
+        """Return the task of a cell as dictionaries, lists, strings and numbers."""
         of = self._study.cells[cell]
         return self._plain(of.repeated) | _of_repeat(of)
 
@@ -50,5 +50,5 @@ class MeasureTasks:
 
 
 def _of_repeat(of: Cell) -> dict[str, Any]:
-    """Return the task values that differ between the repeats of a cell."""
+    """Return the fields of the task that differ between the repeats of a cell."""
     return {"cell": of.id, "repeat": of.repeat}

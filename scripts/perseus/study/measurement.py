@@ -1,4 +1,4 @@
-"""Define the settings of the measurement: evidence, arrivals and client."""
+"""Define the settings of the measurement: amount of evidence, arrival process and client."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class ArrivalProcess(Part):
     process: Literal["poisson", "constant", "gamma", "trace"] = Field(
         default="poisson",
         description=(
-            "The arrival process of the open loop. With `constant` (equal gaps), fewer requests"
-            " wait in the queue than with real arrivals; use `constant` for comparisons only."
+            "The arrival process of the open loop. Use `constant` (equal gaps) for comparisons"
+            " only: fewer requests wait in the queue than with real arrivals."
         ),
     )
     trace: TraceOf | None = Field(
         default=None,
         description=(
             "A file of recorded arrivals, or a mapping that selects a part of the file; only for"
-            " process `trace`. Perseus scales the recorded gaps to each offered rate. Each window"
-            " begins at a random time of the trace. At the end of the trace, the window continues"
-            " with the beginning of the trace."
+            " process `trace`. Perseus scales the recorded gaps between requests to each offered"
+            " rate. Each window replays the trace from a random time on, and continues at the start"
+            " of the trace after its end."
         ),
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
@@ -53,7 +53,7 @@ class ClientSettings(Part):
     shared_memory: Flag = Field(
         default=False,
         description=(
-            "With `true`, the client puts the inputs into system shared memory, not into each"
+            "With `true`, the client passes the inputs to the server in shared memory, not in each"
             " request. The server must be on the same host."
         ),
     )
@@ -61,13 +61,13 @@ class ClientSettings(Part):
         default="auto",
         description=(
             "Number of client processes of each tenant, which share the requests of the tenant."
-            " `auto` is the number of client cores divided by the number of tenants, at least one."
+            " `auto`: the number of client cores divided by the number of tenants, at least one."
         ),
     )
 
 
 class Measurement(Part):
-    """The amount of evidence that the study collects, the arrivals and the client."""
+    """The amount of evidence that the study collects, the arrival process and the client."""
 
     preset: PresetName = Field(
         default="quick",
@@ -77,17 +77,17 @@ class Measurement(Part):
     repeats: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
         description=(
-            "Number of independent repeats, each with a restarted server. Default: the number of"
-            " the preset."
+            "Number of independent repeats of each cell, each on a restarted server. Default: the"
+            " number of repeats of the preset."
         ),
     )
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
         default=None,
         description=(
-            "Precision of a sharing ratio that is enough: half of the width of its 95 % interval."
-            " A cell of several tenants saturates the server in rounds, and ends these rounds early"
-            " at this precision. Default: the value of the preset"
-            " (docs/explanation/sharing-ratio.md)."
+            "Sufficient precision of a sharing ratio, as half the width of its 95 % interval. In a"
+            " cell of several tenants, Perseus repeatedly saturates the server, until the sharing"
+            " ratio has this precision or the rounds of the preset are over. Default: the value of"
+            " the preset (docs/explanation/sharing-ratio.md)."
         ),
     )
     arrivals: ArrivalProcess = Field(

@@ -1,5 +1,5 @@
-"""Define a model of a study: a neural network with its weights, or a model that a server already
-has, with its precision and SLA."""
+"""Define a model of a study (a neural network, or a model that a server already has), its precision
+and its SLA."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
 from perseus.study.sla import Sla
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-"""Numeric precision of a network; the inputs and outputs of a network are always fp32."""
+"""Numeric precision inside a network. The inputs and outputs of a network are always fp32."""
 
 MODEL_OF_SERVER: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$"
 Dimension = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
@@ -30,38 +30,41 @@ class ValueRange(Part):
 
 
 class Model(Part):
-    """A neural network of torchvision or timm, an ONNX file, or a model that a server already has,
-    with its SLA."""
+    """A model with its SLA: a neural network of torchvision or timm, an ONNX file, or a model that
+    a server already has."""
 
     name: Name = Field(
-        description=("The name of the model in this study, which tenants refer to."),
+        description=(
+            "The name of the model in this study. Tenants use this name in their key `model`."
+        ),
         examples=["resnet50"],
     )
     architecture: Text = Field(
         default_factory=lambda given: given["name"],
         description=(
-            "A classification model of torchvision; a model of timm, timm/NAME or timm/NAME.TAG"
-            " (needs the packages of envs/timm.txt); or a detection or segmentation model of"
-            " torchvision, torchvision/NAME. Default: the name of the model."
+            "The network: `NAME` for a classification model of torchvision, `torchvision/NAME` for"
+            " a detection or segmentation model of torchvision, `timm/NAME` or `timm/NAME.TAG` for"
+            " a model of timm (needs the packages of envs/timm.txt). Default: the name of the"
+            " model."
         ),
         examples=["timm/convnext_tiny.in12k_ft_in1k"],
     )
     architectures: Literal["all"] | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Many models in place of one: `all` classification models of torchvision, or patterns"
-            " of their names, such as [resnet*, vit_b_16]. Each matching architecture becomes a"
-            " model; the architectures with the fewest operations come first. Perseus repeats the"
-            " scenarios of this model for each architecture. In their names, the name of the"
-            " architecture replaces the name of this model."
+            "Many models in place of one: `all` classification models of torchvision, or a list of"
+            " patterns of their names, such as [resnet*, vit_b_16]. Each matching architecture"
+            " becomes a model with scenarios of its own, whose names contain the architecture in"
+            " place of this model. These models are ordered by ascending number of operations."
         ),
     )
     weights: Annotated[Text, Field(min_length=1)] = Field(
         default="random",
         description=(
-            "`random` (seeded, works offline), `DEFAULT` or another torchvision weights name such"
-            " as IMAGENET1K_V1 (downloaded), or the path of a state_dict file, which may have"
-            " another number of classes. `DEFAULT` for timm/NAME.TAG means the weights of the tag."
+            "The weights: `random` (seeded, without a download), `DEFAULT` or another torchvision"
+            " weights name such as IMAGENET1K_V1 (Perseus downloads the weights), or the path of a"
+            " state_dict file, which may have another number of classes. `DEFAULT` for"
+            " timm/NAME.TAG means the weights of the tag."
         ),
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
@@ -69,9 +72,9 @@ class Model(Part):
         description=(
             "The path of an ONNX file, in place of `architecture` and `weights`. The inputs and"
             " outputs are tensors of numbers. The weights are inside the file or in files beside"
-            " it, as torch.onnx.export writes them. Requests may have several examples only if the"
-            " network gives the same responses to a batch as to its single examples; Perseus"
-            " checks this."
+            " it, as torch.onnx.export writes them. Perseus checks whether the network gives the"
+            " same responses to a batch as to single examples. If not, each request must have one"
+            " example."
         ),
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
@@ -86,29 +89,29 @@ class Model(Part):
     shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(
         default={},
         description=(
-            "The sizes that an `onnx` file or a `served_model` leaves open, by the name of the"
-            " input: only the open sizes, {x: [48, 192]}, or all sizes after the batch size,"
-            " {x: [3, 48, 192]}."
+            "The input sizes that an `onnx` file or a `served_model` leaves open, for each input by"
+            " its name. Write only the open sizes, {x: [48, 192]}, or all sizes after the batch"
+            " size, {x: [3, 48, 192]}."
         ),
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
             "A folder with at least four PNG or JPEG files. Perseus uses the first eight files by"
-            " name. For a classification model of torchvision, it preprocesses the images as"
-            " torchvision does for the weights (for `random` weights and weights of a file, as for"
-            " `DEFAULT`). For timm/NAME or torchvision/NAME, it resizes the images to the input and"
-            " scales their pixels. For an `onnx` file or a `served_model`, it resizes the images to"
-            " the input, and `layout`, `scale`, `mean` and `std` define the remaining"
-            " preprocessing. Default: seeded random images."
+            " name. For a classification model of torchvision, Perseus preprocesses the images as"
+            " torchvision does for the weights (for `random` weights and weights from a file: as"
+            " for `DEFAULT`). For timm/NAME or torchvision/NAME, Perseus resizes the images to the"
+            " input size and scales their pixels. For an `onnx` file or a `served_model`, Perseus"
+            " resizes the images to the input size, and `layout`, `scale`, `mean` and `std` define"
+            " the remaining preprocessing. Default: seeded random images."
         ),
     )
     layout: Literal["nchw", "nhwc"] | None = Field(
         default=None,
         description=(
             "Position of the colour channels in the input of an `onnx` file or a `served_model`"
-            " with `images`: before height and width (`nchw`) or after them (`nhwc`). Default: the"
-            " dimension of the input with size 1 or 3."
+            " with `images`: before height and width (`nchw`) or after height and width (`nhwc`)."
+            " By default, the dimension of size 1 or 3 is the dimension of the channels."
         ),
     )
     scale: Real = Field(
@@ -121,7 +124,7 @@ class Model(Part):
     mean: tuple[Real, ...] | Real = Field(
         default=0.0,
         description=(
-            "The number that Perseus subtracts from a pixel value after the multiplication with"
+            "The number that Perseus subtracts from each pixel value after the multiplication by"
             " `scale`: one number, or one number for each channel (red, green, blue)."
         ),
     )
@@ -135,10 +138,10 @@ class Model(Part):
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Your own examples for an `onnx` file, a `served_model`, timm/NAME or"
-            " torchvision/NAME: a file of numpy.savez with one array for each input, under the name"
-            " of the input. The first dimension of each array counts the examples; Perseus uses at"
-            " most 32 examples. Default: seeded random numbers."
+            "Your own examples for an `onnx` file, a `served_model`, timm/NAME or torchvision/NAME:"
+            " a file of numpy.savez with one array for each input, under the name of the input. The"
+            " first dimension of each array counts the examples. Perseus uses the first 32"
+            " examples. Default: seeded random numbers."
         ),
     )
     values: ValueRange | None = Field(
@@ -153,10 +156,10 @@ class Model(Part):
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,
         description=(
-            "Height and width of the input in pixels; for an `onnx` file, all sizes that the file"
-            " leaves open. Default: the size for which the weights were trained, or the size in the"
-            " file. If the preprocessing resizes and then crops the `images`, both sizes change in"
-            " the same proportion."
+            "Height and width of the input in pixels; for an `onnx` file, the value of all sizes"
+            " that the file leaves open. Default: the size for which the weights were trained, or"
+            " the size in the file. If the preprocessing resizes the `images` and then crops them,"
+            " the resized size changes in proportion to this input size."
         ),
     )
     request: Literal["float32", "uint8"] = Field(
@@ -164,27 +167,28 @@ class Model(Part):
         description=(
             "Content of the requests to a classification model of torchvision: `float32`"
             " (normalised colours) or `uint8` (pixel values of 0 to 255). `uint8` requests have a"
-            " quarter of the bytes; Perseus adds the normalisation to the network."
+            " quarter of the bytes of `float32` requests; Perseus adds the normalisation to the"
+            " network."
         ),
     )
     deterministic: Flag = Field(
         default=True,
         description=(
-            "Write `false` for an `onnx` file or a `served_model` that gives different responses"
-            " to the same request, such as a network with random operators. Perseus then does not"
-            " check the responses of the model, and the report states this."
+            "Write `false` for an `onnx` file or a `served_model` that gives different responses to"
+            " the same request, such as a network with random operators. With `false`, Perseus does"
+            " not check the responses."
         ),
     )
     precision: Precision = Field(
         default="fp32",
         description=(
-            "The numeric precision of the network; inputs and outputs stay fp32. bf16 needs a"
-            " server with runtime `openvino`. fp16 needs a GPU. int8 needs runtime `openvino`, or a"
-            " GPU with runtime `tensorrt`."
+            "The numeric precision inside the network; its inputs and outputs are always fp32. bf16"
+            " needs a server with runtime `openvino`. fp16 needs a GPU. int8 needs runtime"
+            " `openvino`, or a GPU with runtime `tensorrt`."
         ),
     )
     sla: Sla = Field(
-        description="The SLA: the response-time target of the model.",
+        description="The SLA (response-time target) of the model.",
         examples=[{"latency_ms": 100.0}],
     )
 
@@ -206,11 +210,12 @@ class Model(Part):
 
     @property
     def is_served(self) -> bool:
-        """True if servers already have the model, so that Perseus neither exports nor loads it."""
+        """True if servers already have the model. Perseus then neither exports nor loads the
+        model."""
         return self.served_model is not None
 
     @property
     def weights_file(self) -> str | None:
-        """Path of the state_dict file, if the weights are a file."""
+        """Path of the state_dict file, or None if the weights are not a file."""
         chosen = self.weights == "random" or re.fullmatch(r"[A-Z][A-Z0-9_]*", self.weights)
         return None if chosen else self.weights

@@ -1,4 +1,5 @@
-"""Make the task of each job: all settings that can change its output, and no other settings."""
+"""Make the task of each job: all settings that can change the output of the job, and no other
+settings."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
 
 
 def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
-    """Return the examples for a model of the user; `images` has the files in its image folder."""
+    """Return the examples for a model of the user; `images` has the image files of the model."""
     return OwnExamples(
         inputs=of.inputs,
         images=tuple(images),
@@ -114,7 +115,8 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        # Other models may have a fixed batch size; the repository then depends on this number.
+        # A model that is no classifier may have a fixed batch size. Only then does the repository
+        # depend on the size of a request.
         request_batch_size=1 if model.is_classifier else tenant.request_batch_size,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,
         preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
@@ -154,8 +156,8 @@ def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtT
 
 def measure_task(study: Study, of: Cell) -> MeasureTask:
     server, measurement = of.scenario.server, study.definition.measurement
-    # The task leaves out settings that the experiment does not read, so that their change does not
-    # affect the cell.
+    # The task leaves out settings that the experiment does not read: a change of such a setting
+    # must not repeat the cell.
     arrivals = measurement.arrivals if of.run.takes_arrivals else ArrivalProcess()
     client = _client(measurement.client)
     return MeasureTask(
@@ -185,8 +187,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """Return the search settings of the preset, with `ratio_within` of the configuration for cells
-    of several tenants."""
+    """Return the search settings of the preset. For several tenants, the key `ratio_within` of the
+    configuration replaces the value of the preset."""
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -260,7 +262,8 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
 
 
 def _coarse(sla_ms: float) -> float:
-    """Return a latency, rounded down to one of 50, 100, 200, 500, 1000, ... ms; at least 50 ms."""
+    """Return the latency limit of an SLA, rounded down to 50, 100, 200, 500, 1000, ... ms; at least
+    50 ms."""
     power = 10.0 ** math.floor(math.log10(sla_ms))
     return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
@@ -295,7 +298,8 @@ def check_task(study: Study) -> CheckTask:
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
-    """Return the demand at its three levels, or at one level if all levels are equal."""
+    """Return the demand at the low, typical and peak level, or at one level if all three are
+    equal."""
     rates = study.demand_rps
     is_constant = all(len(set(three)) == 1 for three in rates.values())
     return FleetDemand(
@@ -316,9 +320,10 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
     """Yield the questions of a grid. A question asks for the best setting for one tenant alone, or
-    for all tenants on one load line of the experiments.
+    for all tenants in one experiment.
 
-    The function leaves out load lines that depend on results, since they differ between settings.
+    The function leaves out mixes that depend on earlier results, since they differ between
+    settings.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -337,8 +342,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """Return one question of a grid. `cells` has the scenario and the load line of each variant, by
-    name."""
+    """Return one question of a grid. `cells` has the names of the scenario and the load line (the
+    search) for each setting of the grid."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,
@@ -370,7 +375,8 @@ def figure_task(study: Study) -> FigureTask:
 
 
 def track_task(study: Study) -> TrackTask | None:
-    """Return the task that logs the study; None without a tracking store."""
+    """Return the task that logs the study to a tracking store; None if the study has no tracking
+    store."""
     definition = study.definition
     if definition.track.mlflow is None:
         return None
@@ -381,8 +387,8 @@ def track_task(study: Study) -> TrackTask | None:
 def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
     """Return the task that writes the report.
 
-    For a grid, the task contains all variants. `traces` has a message for each trace, which says
-    how the trace was interpreted.
+    The task contains the tenants and servers of all settings of a grid. `traces` has one message
+    for each trace, which says how Perseus interpreted the trace.
     """
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}

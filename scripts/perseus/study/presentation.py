@@ -1,4 +1,4 @@
-"""Define the settings of prices and figures, which never affect a measurement."""
+"""Define the settings of prices and figures. These settings never affect a measurement."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ class Costs(Part):
 
     pricing: Annotated[tuple[Pricing, ...], Field(min_length=1), Different] = Field(
         default=("on_demand", "spot"),
-        description="The pricings in the table of costs. Figures show the first pricing.",
+        description="The pricings for which the table of costs has costs. Figures show the costs of"
+        " the first pricing.",
         json_schema_extra={"uniqueItems": True},
     )
     prices: Text | None = Field(
         default=None,
         description=(
-            "The path of the price list of any cloud: a CSV file with the columns of the"
-            " catalogues of SkyPilot. Default: config/prices.csv beside the Snakefile."
+            "The path of the price list: a CSV file with the columns of the catalogues of SkyPilot,"
+            " for any cloud. Default: config/prices.csv in the folder of the Snakefile."
         ),
     )
     currency: Annotated[Text, Field(pattern=CURRENCY)] = Field(
@@ -35,23 +36,23 @@ class Costs(Part):
     usd_per_currency_unit: Annotated[Real, Field(gt=0)] | None = Field(
         default=None,
         description=(
-            "Value of one unit of `currency` in USD, the currency of the results. The value is"
-            " required if `currency` is not USD."
+            "Value of one unit of `currency` in USD; required if `currency` is not USD. The results"
+            " are in USD."
         ),
     )
     priced_on: Annotated[Text, Field(pattern=DATE)] | None = Field(
         default=None,
         description=(
-            "The day on which the prices of the list were valid, such as 2026-09-01. If the list"
-            " has a column Date, the dates in the list take precedence. Perseus stores the date"
-            " with every cost."
+            "The day on which the prices in the price list were valid, such as 2026-09-01. A date"
+            " in the column Date of the price list overrides this day. Perseus stores the day with"
+            " every cost."
         ),
     )
     committed_discount: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
         default=None,
         description=(
-            "The share of the on-demand price that a commitment saves. Perseus uses this share for"
-            " rows of the price list without a CommittedPrice. The catalogues of SkyPilot have no"
+            "The share of the on-demand price that a commitment saves. Perseus uses this share if a"
+            " row of the price list has no CommittedPrice. The catalogues of SkyPilot have no"
             " CommittedPrice."
         ),
     )
@@ -76,7 +77,9 @@ class FigureStyle(Part):
     )
     font: Font = Field(
         default="sans",
-        description=("The font. `serif` is similar to Times, the usual font of papers."),
+        description=(
+            "The font of the labels. `serif` is similar to Times, the usual font of papers."
+        ),
     )
     font_pt: Annotated[Real, Field(ge=5, le=24)] = Field(
         default=9.0, description="Font size of the labels, in points."

@@ -1,4 +1,5 @@
-"""Define the presets: the amount of evidence that a study collects (docs/explanation/search.md)."""
+"""Define the presets. A preset is a name for the amount of evidence that a study collects
+(docs/explanation/search.md)."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """Length of the counted part of a window.
+    """Length of a window without its settling time.
 
     The window lasts until the tenant with the lowest rate has sent `requests` requests, but at most
-    `max_s` seconds. Slow models get longer windows (`perseus.peak.durations`).
+    `max_s` seconds. Windows of slow models may last longer (`perseus.peak.durations`).
 
-    At `looks` evenly spaced times, the client computes the verdict of the window. It ends the
-    window as soon as the verdict is clear.
+    At `looks` evenly spaced times, the client computes the verdict of the window, and ends the
+    window early if the verdict is clear.
     """
 
     requests: int
@@ -26,17 +27,17 @@ class SearchSettings:
     """Amount of evidence that a search collects."""
 
     warm_up_s: float  # longest warm-up: time until the latency is steady
-    confidence: float  # one-sided confidence of each verdict, over all looks of a window together
+    confidence: float  # one-sided confidence of a window's verdict, over all its `looks`
     settle_slas: float  # settling time of a window, in multiples of the longest SLA latency
     coarse: Effort
     near_limit: Effort
     certify: Effort
     slow_certify_s: float  # longest certification window of a slow model
     near_limit_windows: int
-    certify_windows: int  # number of fresh windows that must all pass
-    ratio: float  # bisection ends if high / low of the bracket is at most this ratio
+    certify_windows: int  # number of new windows that must all pass
+    ratio: float  # bisection ends if failed load / passed load is at most this
     rounds: int  # largest number of rounds in a saturation probe of a shared server
-    ratio_within: float  # half the width of the 95 % interval at which the rounds end early
+    ratio_within: float  # rounds end at this half-width of the 95 % interval
     max_windows: int = 16  # largest number of different loads in bracketing and bisection
 
 
@@ -49,7 +50,7 @@ class Preset:
 
 
 PRESETS = {
-    # This preset only tests that everything works; its results are no evidence.
+    # This preset only tests that the pipeline works: its results are no evidence.
     "smoke": Preset(
         SearchSettings(
             warm_up_s=5,
@@ -61,7 +62,7 @@ PRESETS = {
             slow_certify_s=2,
             near_limit_windows=2,
             certify_windows=1,
-            ratio=1.6,  # so large that there is no bisection
+            ratio=1.6,  # so large that bisection ends at once
             rounds=1,
             ratio_within=0.1,
         ),

@@ -1,4 +1,5 @@
-"""Define the price of a server: a row of the price list, or a custom machine with its own rates."""
+"""Define the price of a server: a row of the price list, or a custom machine with prices per vCPU
+and GiB."""
 
 from __future__ import annotations
 
@@ -24,12 +25,13 @@ class Rates(Part):
 
 
 class CustomMachine(Part):
-    """A machine that is not in the price list, with prices in USD for its vCPUs and memory."""
+    """A machine that is not in the price list, with prices in USD per vCPU and per GiB of
+    memory."""
 
     vcpus: Annotated[Whole, Field(ge=1)] = Field(description="Number of vCPUs.", examples=[6])
     memory_gib: NotNegative = Field(default=0.0, description="Memory in GiB.", examples=[12.0])
     on_demand: Rates = Field(
-        description=("Prices without a commitment (on demand)."),
+        description=("On-demand prices (without a commitment)."),
         examples=[{"usd_per_vcpu_hour": 0.033174}],
     )
     spot: Rates | None = Field(default=None, description="Spot prices.")
@@ -40,7 +42,7 @@ class CustomMachine(Part):
 
 
 class PriceRow(Part):
-    """The row of the price list that belongs to a server."""
+    """The row of the price list with the price of a server."""
 
     instance: Text = Field(
         description="InstanceType in the price list (`costs.prices`). With `custom`, a name of your"
@@ -51,24 +53,24 @@ class PriceRow(Part):
     zone: Text | None = Field(
         default=None,
         description=(
-            "AvailabilityZone in the price list. Default: the zone with the lowest price; the"
-            " table of costs states this zone."
+            "AvailabilityZone in the price list. Default: the zone of the region with the lowest"
+            " price. The table of costs states the zone."
         ),
     )
     accelerator: Annotated[Text, Field(pattern=ACCELERATORS)] | None = Field(
         default=None,
         description=(
-            "Accelerators that the price list prices separately, such as GPUs on GCP: their name"
-            " and number, such as T4:1. Their AcceleratorName is in a row without an InstanceType."
-            " Perseus adds their price to the price of the instance."
+            "Name and number of accelerators with a separate price, such as T4:1 for a GPU on GCP."
+            " The AcceleratorName of such accelerators is in a row of the price list without an"
+            " InstanceType. Perseus adds their price to the price of the instance."
         ),
     )
     share: Annotated[Real, Field(gt=0, le=1)] | None = Field(
         default=None,
         description=(
-            "The share of the instance that the server uses and pays for: 0.25 if three more"
-            " servers use the rest, 1 if nobody uses the rest. Required if the instance has another"
-            " number of vCPUs than `cores`, or another number of accelerators than `gpus`."
+            "The share of the instance's price that the server pays: 0.25 if three more servers use"
+            " the rest of the instance, 1 if nobody uses the rest. Required if the instance has"
+            " more vCPUs than `cores`, or more accelerators than `gpus`."
         ),
     )
     custom: CustomMachine | None = Field(

@@ -1,8 +1,8 @@
 """Read a price list of any cloud: a CSV file with the columns of the catalogues of SkyPilot.
 
-The files of different clouds differ in the order of their columns and in additional columns. A row
-without an instance is the price of accelerators alone, as on GCP. The reader skips empty lines and
-lines that begin with #.
+The columns may have any order, and there may be other columns. A row without an InstanceType has
+the price of accelerators alone, as on GCP. The reader skips empty lines and lines that begin with
+#.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ NEEDED: Final = ("InstanceType", "Region", "Price")
 MAX_LISTED: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
 """Column of the price for each pricing. The catalogues of SkyPilot do not have the columns
-CommittedPrice, Source and Date; Perseus reads them if they exist."""
+CommittedPrice, Source and Date, which Perseus reads if a price list has them."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
 """Spellings of a missing number, in lower case."""
 
 
 class ListedPrice(NamedTuple):
-    """A row of the price list; a missing number is None.
+    """A row of the price list. A number that is missing in the row is None.
 
     `prices` has the price per hour for each pricing, in the currency of the file. `line` is the
-    number of the line, from 1. `problem` says why the row cannot be used, and is empty for a valid
-    row.
+    number of the line, from 1. `problem` says why the row is invalid, and is empty for a valid row.
     """
 
     line: int
@@ -50,19 +49,19 @@ class ListedPrice(NamedTuple):
 
 @dataclass(frozen=True)
 class PriceList:
-    """All rows of a price list; `name` is the name of the file for messages."""
+    """All rows of a price list; messages use `name` for the file."""
 
     name: str
     rows: tuple[ListedPrice, ...]
 
     @cached_property
     def machines(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """Rows of the price list by instance."""
+        """Rows of the price list with an InstanceType, by InstanceType."""
         return _grouped((row.instance, row) for row in self.rows if row.instance)
 
     @cached_property
     def accelerators(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """Rows of separately priced accelerators, by name."""
+        """Rows without an InstanceType (accelerators with a separate price), by AcceleratorName."""
         return _grouped((row.accelerator, row) for row in self.rows if not row.instance)
 
 
@@ -74,10 +73,10 @@ def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[
 
 
 def read_price_list(path: Path, name: str) -> PriceList:
-    """Read all rows of a price list; the attribute `problem` marks an unusable row.
+    """Read all rows of a price list. An invalid row has a text in its attribute `problem`.
 
-    Raises ConfigError with all problems of the file: the file does not exist, columns are missing,
-    or a row has more or fewer fields than the header.
+    Raises ConfigError if the file does not exist, has too few columns, or has rows with more or
+    fewer fields than the header. The error lists all problems.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -136,7 +135,7 @@ def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:
 def _number(cells: Mapping[str, str], column: str) -> float | None:
     """Return the number in a field of a row; None if the number is missing or 0.
 
-    Raises ValueError with the problem as text.
+    Raises ValueError if the field is no number, or a negative or infinite number.
     """
     text = cells.get(column, "").strip()
     if text.lower() in MISSING:

@@ -1,4 +1,4 @@
-"""Compute the price of each server of a study: its share of the price of the machine
+"""Compute the price of a server: its share of the price of the cloud instance
 (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
 
 
 def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
-    """Yield lines for the terminal with doubts about the prices, by server."""
+    """Yield lines for the terminal with doubts about the prices of each server."""
     for server, offers in prices.items():
         for price in offers:
             for doubt in price.doubts:
@@ -62,17 +62,17 @@ def _usd(parts: Sequence[MachinePrice], pricing: str, share: float) -> float | N
 
 
 def _date(parts: Sequence[MachinePrice]) -> str | None:
-    """Return the oldest date of the prices; None if the date of a price is unknown."""
+    """Return the oldest date of the prices in `parts`; None if one of the dates is unknown."""
     days = [part.date or "" for part in parts]
     return min(days) or None
 
 
 def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> float:
-    """Return the share of the instance that belongs to the server: the stated share, or 1 for the
-    whole instance.
+    """Return the share of the instance's price that the server pays: the configured `share`, or 1
+    for the whole instance.
 
-    Raises UnpricedError if the share is neither stated nor 1, or if the instance has fewer cores or
-    GPUs than the server.
+    Raises UnpricedError if the instance has fewer cores or GPUs than the server, or if `share` is
+    too small or missing for a larger instance.
     """
     vcpus, gpus = parts[0].vcpus, len(server.gpus or ())
     accelerators = sum(part.accelerators for part in parts)

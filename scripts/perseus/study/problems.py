@@ -1,18 +1,18 @@
-"""Collect the problems of a configuration into one error."""
+"""Define problems of a configuration, and the error that lists all problems."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 Place = tuple[str | int, ...]
-"""A place in a configuration: keys, and indices of lists."""
+"""A place in a configuration: a path of keys and list indices."""
 
 Problem = tuple[Place, str]
 Problems = Iterator[Problem]
 
 
 def path(place: Place) -> str:
-    """Return a place in a configuration as text, such as servers[0].remote.host."""
+    """Return a place in a configuration as text, such as `servers[0].remote.host`."""
     text = ""
     for part in place:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -20,7 +20,8 @@ def path(place: Place) -> str:
 
 
 def duplicates(key: str, names: Sequence[str]) -> Problems:
-    """Return the problems of items in the section `key` that have the name of an earlier item."""
+    """Yield the problems of list items that have the same name as an earlier item of the section
+    `key`."""
     for i, name in enumerate(names):
         first = names.index(name)
         if first < i:

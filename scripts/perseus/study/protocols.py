@@ -1,5 +1,5 @@
-"""Define the protocols, and the largest number of requests that a client process may have in
-flight."""
+"""Define the protocols, and how many requests a client process may have in flight with each
+protocol."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 MAX_IN_FLIGHT: Final[Mapping[str, int]] = {
     "grpc": 4096,
-    # Over HTTP, each request in flight has its own connection; the client and the server can
-    # usually open 1024 files each.
+    # Over HTTP, each request in flight has its own connection. The client and the server can
+    # usually open 1024 connections and files each.
     "http": 500,
 }
 """Largest number of requests that a client process has in flight, by protocol."""

@@ -1,7 +1,8 @@
-"""Find the code and the software versions that a job depends on, besides its task and files.
+"""Find the code and the software versions on which a job depends, in addition to its task and its
+files.
 
-Some modules are found by name at run time: the modules of a kind of experiment, launcher, runtime
-or protocol. This module lists them for the jobs that use them.
+Perseus imports the modules of experiments, launchers, runtimes and protocols by name at run time.
+This module lists these modules for each job that uses them.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
 CONVERT = ("onnx", "onnxruntime")
 OWN_ONNX = ("onnx", "onnxruntime")
 PICTURES = ("torch", "torchvision", "pillow")
-"""Packages whose version may change an export, a conversion, an ONNX file of the user, or the
-reference responses to images."""
+"""Packages whose version may change the result of an export, of a conversion, of the check of a
+user's ONNX file, or of reference responses to images."""
 
 _TENSORS = "backends/perseus_tensors.py"  # the Python backends import this package
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Return the fingerprint of the code that a measurement runs, without the modules of other
-    experiments, launchers and protocols."""
+    """Return the fingerprint of the code that measures a cell. The fingerprint covers only the
+    experiment, launcher and protocol of the cell."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -50,21 +51,21 @@ def measure_code(sources: Sources, task: MeasureTask) -> str:
 
 def ceiling_code(sources: Sources, task: CeilingTask) -> str:
     """Return the fingerprint of the code that measures a client ceiling, including the null model
-    (a backend that does no work)."""
+    (a model that does no work)."""
     paths = ["ceiling.py", "backends/null/model.py", _TENSORS]
     return sources.fingerprint(paths, [_transport(task.client)])
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    """Return the fingerprint of the code that writes a repository. It includes the modules of the
-    runtimes and, if clients send image files, the module of the preprocessing."""
+    """Return the fingerprint of the code that writes a Triton repository, including the modules of
+    its runtimes and, if clients send image files, of the preprocessing."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Return the fingerprint of a script that makes these tables."""
+    """Return the fingerprint of the code of a script that makes these tables."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -80,8 +81,8 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    """Return the fingerprint of the code of the report. It includes the modules of all figures and
-    tables, since these modules define how the page shows figures and tables."""
+    """Return the fingerprint of the code of the report, including the modules of all figures and
+    tables, which define how the report shows figures and tables."""
     shown = [
         *sources.children("perseus.report.figures"),
         *sources.children("perseus.results.tables"),
@@ -91,13 +92,15 @@ def report_code(sources: Sources) -> str:
 
 
 def compare_code(sources: Sources) -> str:
-    """Return the fingerprint of the code that compares two results and writes the page."""
+    """Return the fingerprint of the code that compares two results and writes the comparison
+    page."""
     parts = sources.files("perseus/report/templates")
     return sources.fingerprint(["compare.py", *parts], _experiments(sources))
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
-    """Return the versions of the packages that export a model and read the images of a user."""
+    """Return the versions of the packages that export a model and, if it has images, read these
+    images."""
     return versions([*packages, *(["pillow"] if images else [])])
 
 
@@ -109,7 +112,7 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Return the versions of the packages of the server and the client.
 
-    The versions in a container follow from the name of its image, which is in the task.
+    For a container, the name of its image in the task determines the versions of its packages.
     """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
@@ -132,7 +135,8 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def _backend(server: MeasuredServer) -> list[str]:
-    """Return the modules of the Python backend of Perseus, if the server uses this backend."""
+    """Return the source files of the Python backend, if the server uses a Python backend of
+    Perseus."""
     runtime, launcher = RUNTIMES[server.runtime], LAUNCHERS[server.launcher]
     native = launcher.container and runtime.native_backend
     if launcher.elsewhere or native or not runtime.python_backend:
@@ -141,7 +145,7 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """Return the modules that read the tasks in the records of all cells."""
+    """Return the modules of all experiments, which read the tasks in the records of cells."""
     return sources.children("perseus.study.experiments")
 
 
@@ -152,7 +156,7 @@ def _transport(client: MeasuredClient) -> str:
 def _client(client: MeasuredClient) -> list[str]:
     """Return the packages of the client.
 
-    With every protocol, the client uses grpcio to control models and to read statistics.
+    With every protocol, the client also needs grpcio, to load models and to read statistics.
     """
     return ["tritonclient", "numpy", "grpcio", "aiohttp" if client.protocol == "http" else "hpack"]
 

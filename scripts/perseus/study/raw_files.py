@@ -1,7 +1,7 @@
 """Define the names of the files in the folder of raw results of a cell.
 
-These names are not in the module `files`, which imports all kinds of experiments: a measurement
-depends only on the code of its own kind.
+The module `files` cannot define these names: it imports all kinds of experiments, but a measurement
+must depend only on the code of its own kind.
 """
 
 from __future__ import annotations

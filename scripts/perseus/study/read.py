@@ -1,4 +1,4 @@
-"""Read a study: its configuration, the prices and the files that it names."""
+"""Read a study: its configuration, the price list, and the files that the configuration names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from perseus.study.tasks.tables import Price
 from perseus.study.validation import validated
 
 RENAMED = {("measurement", "precision"): "preset"}
-"""Old keys with their new names. An old key is valid only if its value is the name of a preset,
-since `precision` is now the numeric precision."""
+"""Old keys with their new names. Perseus accepts the old key `precision` only if its value is the
+name of a preset."""
 
 
 def read_study(
@@ -35,11 +35,10 @@ def read_study(
 ) -> Study:
     """Read the study of a configuration.
 
-    `prices` is the price list, unless the configuration names another price list. Paths in the
+    `prices` is the default price list; the configuration may name another price list. Paths in the
     configuration are relative to `folder`. `most_cores` is the largest number of cores of a server
-    on the measuring machine, or None if unknown; the study leaves out settings of a grid with more
-    cores.
-    Raises ConfigError with all problems.
+    on the measuring machine, or None if unknown. The study leaves out settings of a grid with more
+    cores. Raises ConfigError with all problems of the configuration.
     """
     try:
         plain = _plain(_with_new_names(raw))
@@ -73,8 +72,8 @@ def read_study(
     }
 
     def priced(server: Server) -> tuple[Price, ...]:
-        """Return the prices of a server. A variant of a server pays the prices of the configured
-        server in proportion to its number of cores."""
+        """Return the prices of a server. With a setting of a grid, the price is proportional to the
+        number of cores."""
         name = configured(server.name)
         return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
 
@@ -101,16 +100,16 @@ def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, .
 
 
 def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
-    """Return the price list of the study, or the default price list. Raises ConfigError if the list
-    is invalid."""
+    """Return the price list that the study names, or the default price list. Raises ConfigError if
+    this price list is invalid."""
     if study.costs.prices is not None:
         return read_price_list(folder / study.costs.prices, study.costs.prices)
     return read_price_list(default, f"{default.parent.name}/{default.name}")
 
 
 def _plain(value: Any) -> Any:
-    """Return the value in plain form: 8 for 8.0 (the type `Real` accepts both), and the text of an
-    unquoted date."""
+    """Return the value with whole numbers in place of floats such as 8.0, and text in place of
+    dates."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -123,7 +122,8 @@ def _plain(value: Any) -> Any:
 def _with_new_names(raw: Any) -> Any:
     """Return the configuration with old keys renamed to their new names.
 
-    The old key takes precedence, since only the user can have set it.
+    The value of an old key replaces the value of the new key: the default configuration has no old
+    keys, so the user set the old key.
     """
     raw = copy.deepcopy(raw)
     for (section, old), new in RENAMED.items():

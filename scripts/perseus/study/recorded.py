@@ -1,4 +1,4 @@
-"""Read recorded arrivals with their real times, from files of several formats."""
+"""Read the recorded times of arrivals from trace files of several formats."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from perseus.study.traces import TraceSource
 
 MINUTE_S: Final = 60.0
 AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
-"""Columns before the columns of the minutes, 1, 2, … (AzureFunctionsDataset2019.md of
-github.com/Azure/AzurePublicDataset)."""
+"""First columns of an Azure Functions trace of 2019. The columns after these are minutes: 1, 2, …
+(AzureFunctionsDataset2019.md of github.com/Azure/AzurePublicDataset)."""
 
 MAX_COUNT: Final = 10**9
-"""Largest number of invocations in one minute; larger numbers could overflow a sum."""
+"""Largest accepted number of invocations in one minute: a larger number could overflow a sum."""
 
 
 class Format(NamedTuple):
     """A public format of traces.
 
-    `columns` identify the format. `column` is the column of the times, in `unit`. If the times are
-    the ends of requests, `took_s` is the column with the durations of the requests in seconds.
+    A file with all `columns` has this format. `column` is the name of the column with the times in
+    `unit`. If this column has the end of each request, `took_s` is the name of the column with the
+    duration of each request in seconds.
     """
 
     name: str
@@ -59,12 +60,12 @@ FORMATS: Final = (
         for key in ("input_length", "output_length", "hash_ids", "text_input", "session_id")
     ),
 )
-"""Known formats. A file has the first format whose `columns` are all in the file."""
+"""Known formats. If a file has the `columns` of several formats, the first of them applies."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Recorded arrivals of a file.
+    """The recorded arrivals in a trace file.
 
     `counts[i]` requests arrived within `interval_s` seconds after `starts_s[i]`, or exactly at
     `starts_s[i]` if `interval_s` is 0. Both arrays have the shape (n,), and `starts_s` is
@@ -82,8 +83,8 @@ class Recorded:
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
-        """Return the expected number of arrivals of each interval that lie in [begin_s, end_s),
-        shape (n,)."""
+        """Return, for each interval, the expected number of its arrivals that lie in [begin_s,
+        end_s), shape (n,)."""
         if self.interval_s == 0:
             inside = ((self.starts_s >= begin_s) & (self.starts_s < end_s)).astype(float)
         else:
@@ -93,19 +94,19 @@ class Recorded:
         return np.asarray(self.counts * inside)
 
     def times_s(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the times of all arrivals in ascending order; the time of an arrival is random
+        """Return the times of all arrivals, in ascending order. Each arrival gets a random time
         within its interval."""
         starts_s = np.repeat(self.starts_s, self.counts)
         return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
     def gaps_s(self) -> tuple[float, ...]:
-        """Return the gaps between the arrivals; each call returns the same gaps."""
+        """Return the gaps between the arrivals in seconds. Each call returns the same gaps."""
         return tuple(np.diff(self.times_s(np.random.default_rng(0))).tolist())
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Interpretation of a trace file."""
+    """Recorded arrivals of a trace file, and how Perseus interpreted the file."""
 
     recorded: Recorded
     understood: Understood
@@ -128,10 +129,10 @@ class Trace:
 def of_times(times_s: NDArray[np.float64]) -> Recorded:
     """Return the arrivals at these ascending times.
 
-    The recording lasts from the first time to one mean gap after the last time.
+    The duration of the recording is the time from the first to the last arrival, plus one mean gap.
 
-    If all times are whole seconds and several requests have the same time, the times were rounded:
-    each request then gets a random time within its second.
+    If all times are whole seconds and several arrivals have the same time, the function assumes
+    rounded times: each arrival gets an interval of one second.
     """
     is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
     times_s = times_s - times_s[0]
@@ -144,9 +145,9 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 def read_trace(path: Path, source: TraceSource) -> Trace:
     """Read the selected arrivals of a trace from the file `path`.
 
-    The times in the file need not be sorted. The returned times are relative to the first request
-    of the file, even if the selection leaves this request out. Raises OSError, and TraceError for a
-    file without times.
+    The times in the file need not be sorted. The returned times count from the first request of the
+    file, even if `source` does not select this request. Raises OSError if the file cannot be
+    opened, and TraceError for a file without times.
     """
     file = open_trace(path)
     where = [(name, str(value)) for name, value in source.where.items()]
@@ -178,12 +179,12 @@ def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
     """Read the selected arrivals of a trace whose path is relative to `folder`.
 
     Raises TraceError for all problems that a user can correct, also if the file cannot be opened.
-    If `needs_unit` is true, it also raises TraceError for an ambiguous unit of the times.
+    If `needs_unit` is true, an ambiguous unit of the times is such a problem.
     """
     try:
         trace = read_trace(folder / source.file, source)
     except FileNotFoundError:
-        raise TraceError(f"there is no file {source.file!r} (of recorded arrivals)") from None
+        raise TraceError(f"there is no trace file {source.file!r}") from None
     except (OSError, ValueError) as error:
         raise TraceError(str(error)) from None
     if needs_unit and trace.understood.doubt:
@@ -203,7 +204,8 @@ def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
 
 
 def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
-    """Return the number of requests in each minute, summed over all selected rows.
+    """Return the number of requests in each minute, summed over the selected rows of an Azure
+    Functions trace of 2019.
 
     The file has one row for each function and trigger.
     """
@@ -216,7 +218,7 @@ def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
     table = file.read(file.columns)
     mine = rows_that_are(file, table, where)
     if not table.num_rows:
-        raise TraceError(f"{file.path} has no row of a function")
+        raise TraceError(f"{file.path} has no row with invocations of a function")
     table = table.filter(mine)
     rows = file.first_row + np.flatnonzero(mine)
     counts, bad = np.zeros(len(minutes), np.int64), list[str]()
@@ -226,7 +228,10 @@ def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
         wrong = np.flatnonzero(~are_counts.to_numpy())
         numbers = pc.cast(pc.if_else(are_counts, texts, "0"), pa.int64()).to_numpy()
         for k in [*wrong, *np.flatnonzero(numbers > MAX_COUNT)]:
-            bad.append(f"row {rows[k]}: {str(texts[int(k)])[:40]!r} in minute {minute} is no count")
+            bad.append(
+                f"row {rows[k]}: {str(texts[int(k)])[:40]!r} in minute {minute} is not a"
+                " number of invocations"
+            )
         counts[i] = numbers.sum()
     file.refuse(bad)
     starts = MINUTE_S * np.arange(len(minutes), dtype=np.float64)

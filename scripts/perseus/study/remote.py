@@ -11,7 +11,7 @@ from pydantic import Field
 from perseus.study.base import Part, Text, Whole
 
 NAME: Final = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-"""Characters of a host name; names of containers may have underscores."""
+"""Allowed characters of a host name. Names of containers may have underscores."""
 HOST: Final = rf"^({NAME}|[0-9A-Fa-f:.]{{2,45}})$"
 ADDRESS: Final = rf"^(\[[0-9A-Fa-f:.]+\]|{NAME}):[0-9]{{1,5}}$"
 URL: Final = rf"^https?://(\[[0-9A-Fa-f:.]+\]|{NAME})(:[0-9]{{1,5}})?/[!-~]*$"
@@ -19,7 +19,7 @@ Address = Annotated[Text, Field(pattern=ADDRESS)]
 
 
 def one_name(host: str) -> str:
-    """Return the canonical name or address of a host; localhost for all names of this host."""
+    """Return one name for all spellings of a host; "localhost" for all loopback addresses."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -33,8 +33,8 @@ def _at(given: dict[str, Any], port: int) -> str:
 
 
 class SecretHeader(Part):
-    """A header of every call. Its value is `prefix`, followed by the value of the environment
-    variable `env`."""
+    """A header of every call to the server. The value of the header is `prefix`, followed by the
+    value of the environment variable `env`."""
 
     name: Annotated[Text, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = Field(
         description="The name of the header in lower case, such as authorization.",
@@ -48,19 +48,19 @@ class SecretHeader(Part):
         examples=["TOKEN"],
     )
     prefix: Annotated[Text, Field(pattern=r"^[ -~]*$")] = Field(
-        default="", description='The prefix of the value, such as "Bearer ".'
+        default="", description='The prefix of the header value, such as "Bearer ".'
     )
 
 
 class Remote(Part):
-    """Addresses and protocol settings of a remote server. `client_cores` are cores of the measuring
-    host."""
+    """Addresses and protocol settings of a remote server, and the cores of this host for its
+    client."""
 
     host: Annotated[Text, Field(pattern=HOST, max_length=253)] = Field(
         description=(
-            "The host name or IP address of the server. Perseus never measures two servers on the"
-            " same host at the same time. All names of this machine, such as 127.0.0.1 and"
-            " localhost, count as the same host."
+            "The host name or IP address of the server. Perseus never measures two servers on one"
+            " host at the same time. localhost and all loopback addresses, such as 127.0.0.1, count"
+            " as one host."
         ),
         examples=["127.0.0.1"],
     )
@@ -75,31 +75,34 @@ class Remote(Part):
     metrics: Annotated[Text, Field(pattern=URL)] = Field(
         default_factory=lambda given: f"http://{_at(given, 8002)}/metrics",
         description=(
-            "The URL of the metrics of the server, with a path. Default: http://host:8002/metrics."
+            "The URL of the server's metrics, with a path. Default: http://host:8002/metrics."
         ),
     )
     tls: Annotated[Text, Field(min_length=1)] = Field(
         default="none",
         description=(
-            "The encryption of gRPC and HTTP. `none` uses no TLS. `system` uses TLS with the"
-            " certificates that this system trusts. The path of a PEM file uses TLS with the"
-            " certificates in this file."
+            "The encryption of gRPC and HTTP. `none`: no TLS. `system`: TLS with the certificates"
+            " that this system trusts. The path of a PEM file: TLS with the certificates in this"
+            " file."
         ),
     )
     headers: tuple[SecretHeader, ...] = Field(
-        default=(), description="Headers of every call, for example with a token."
+        default=(),
+        description="Headers that the client adds to every call to the server, for"
+        " example with a token.",
     )
     other_models: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="What to do if the server has loaded models that are not in the study: `refuse`"
-        " stops, `allow` measures nevertheless.",
+        description="What Perseus does if the server has loaded models that are not in the study:"
+        " `refuse` stops the run, `allow` measures nevertheless.",
     )
     client_cores: Annotated[Whole, Field(ge=1)] = Field(
         default=1,
-        description="Number of cores of this host for the client, for all tenants together.",
+        description="Number of cores of this host for the client. All tenants share these cores.",
     )
 
     @property
     def slot(self) -> str:
-        """Snakemake resource of the host of the server, which only one cell at a time may use."""
+        """Name of the Snakemake resource for the host of the server: only one cell at a time may
+        use this resource."""
         return "remote_" + re.sub(r"[^a-z0-9]", "_", one_name(self.host))

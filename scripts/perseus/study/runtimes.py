@@ -1,8 +1,8 @@
-"""Define the runtimes (backends that execute networks inside Triton) and their requirements.
+"""Define the runtimes (backends that execute networks inside Triton) and what each runtime needs.
 
-To add a runtime, add an entry here and a module of the same name in `models/runtimes`, which writes
-the parameters of the runtime for config.pbtxt. If a Python backend executes the networks, also add
-a folder of the same name in `scripts/backends`.
+To add a runtime, add an entry to `RUNTIMES` and a module of the same name in `models/runtimes`,
+which writes the parameters of the runtime for config.pbtxt. If a Python backend executes the
+networks, also add a folder of the same name in `scripts/backends`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from typing import Final
 
 ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
-"""Names of model files: an ONNX file, a program of torch.export, and a TensorRT plan."""
+"""Names of the model files in a repository: an ONNX file, a program of torch.export, and a TensorRT
+plan."""
 
 
 @dataclass(frozen=True)
 class Runtime:
     """A runtime: a backend that executes networks.
 
-    `precisions` has the supported precisions of each device. `python_backend` is true if
-    scripts/backends has a backend of this name, which the embedded server runs. `native_backend` is
-    true if the container images of NVIDIA contain a backend for the runtime; `platform` is the name
-    of this backend, if it is not the name of the runtime. `packages` has the packages whose version
-    affects the Python backend.
+    `precisions` has the supported numeric precisions on each device. `python_backend` is true if
+    scripts/backends has a Python backend for the runtime, which the embedded server uses.
+    `native_backend` is true if the container images of NVIDIA contain a backend for the runtime.
+    `platform` is the name of this native backend, if its name differs from the runtime. `packages`
+    has the packages whose versions affect the Python backend.
     """
 
     title: str
@@ -36,7 +37,7 @@ class Runtime:
 
     @property
     def all_precisions(self) -> set[str]:
-        """Precisions that the runtime supports on at least one device."""
+        """Numeric precisions that the runtime supports on at least one device."""
         return {precision for offered in self.precisions.values() for precision in offered}
 
 

@@ -23,50 +23,52 @@ else:
 
 
 class ScenarioSettings(Part):
-    """Models that share a server, and the servers on which Perseus measures the scenario."""
+    """Models that share a server, the servers on which Perseus measures these models, and the
+    experiments."""
 
     name: Name = Field(
-        description="The name of the scenario. Files and tables name a scenario of one tenant after"
-        " its tenant.",
+        description="The name of the scenario. In files and tables, a scenario of one tenant has"
+        " the name of its tenant.",
         examples=["shared"],
     )
     servers: Annotated[tuple[Text, ...], Field(min_length=1), Different] = Field(
-        description="The servers on which Perseus measures the scenario.",
+        description="The servers on which Perseus measures the scenario, one after another.",
         examples=[["cpu1"]],
         json_schema_extra={"uniqueItems": True},
     )
     tenants: Annotated[tuple[Tenant, ...], Field(min_length=1)] = Field(
         description=(
-            "The models that share the server. A scenario with one tenant is a dedicated scenario."
+            "The models that share the server, each with its settings. A scenario with one tenant"
+            " is a dedicated scenario."
         ),
         examples=[[{"model": "resnet50"}]],
     )
     experiments: Annotated[tuple[Experiment, ...], Field(min_length=1)] = Field(
         default=(),
         description=(
-            "The experiments on the scenario. Default for a scenario of one tenant: the search for"
-            " its dedicated peak. A shared scenario needs at least one experiment."
+            "The experiments with these tenants. A scenario of several tenants needs at least one"
+            " experiment. Default for a scenario of one tenant: the search for the dedicated peak."
         ),
     )
     preset: PresetName | None = Field(
         default=None,
         description=(
-            "The amount of evidence for this scenario. The preset also applies to the dedicated"
-            " peaks with which the scenario is compared; Perseus measures these dedicated peaks"
-            " separately. Default: the preset of `measurement`."
+            "The amount of evidence for this scenario. With another preset than the preset of"
+            " `measurement` (the default), Perseus also measures the dedicated peaks of these"
+            " tenants with this preset, for the comparison with this scenario."
         ),
     )
     grid: Grid | None = Field(
         default=None,
         description=(
-            "The settings that Perseus varies. With each setting, it measures all experiments of"
-            " the scenario and the dedicated peaks of its tenants. The report recommends one"
-            " setting for each model and mix."
+            "The settings that Perseus varies. With each setting, Perseus measures all experiments"
+            " of the scenario and the dedicated peaks of its tenants. The report recommends one"
+            " setting for each tenant alone and one for each mix."
         ),
     )
 
     @property
     def result_name(self) -> str:
-        """Name of the scenario in files and tables. A scenario of one tenant has the name of its
+        """Name of the scenario in files and tables: for a scenario of one tenant, the name of its
         tenant."""
         return self.tenants[0].name if len(self.tenants) == 1 else self.name

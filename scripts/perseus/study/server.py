@@ -1,4 +1,4 @@
-"""Define a server of a study: hardware, launcher, runtime, and the cloud instance that sets its
+"""Define a server of a study: hardware, launcher, runtime, and the cloud instance with the server's
 price."""
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ Cores = Annotated[Whole, Field(ge=1)]
 
 
 class Server(Part):
-    """Hardware, launcher and runtime of a server."""
+    """A server: its hardware, launcher, runtime and price."""
 
     name: Name = Field(description="The name of the server in this study.", examples=["cpu1"])
     device: Device = Field(
-        default="cpu", description="The hardware that executes the networks (docs/how-to/gpu.md)."
+        default="cpu", description="The device that executes the networks (docs/how-to/gpu.md)."
     )
     gpus: Annotated[tuple[Gpu, ...], Field(min_length=1), Different] | None = Field(
         default=None,
         description=(
-            "The GPUs of a server with `device` gpu, such as [0, 1]: their numbers in nvidia-smi."
-            " If CUDA_VISIBLE_DEVICES is set, the numbers count the GPUs in this variable."
+            "The numbers of the GPUs of a server with `device` gpu, such as [0, 1], as nvidia-smi"
+            " numbers the GPUs. If CUDA_VISIBLE_DEVICES is set, the numbers are positions in this"
+            " variable."
         ),
         json_schema_extra={"uniqueItems": True},
     )
@@ -53,9 +54,8 @@ class Server(Part):
     image: Image | None = Field(
         default=None,
         description=(
-            "The image of the container, such as nvcr.io/nvidia/tritonserver:24.10-py3; for"
-            " apptainer, the path of a .sif file or"
-            " docker://nvcr.io/nvidia/tritonserver:24.10-py3."
+            "The container image, such as nvcr.io/nvidia/tritonserver:24.10-py3; for apptainer, the"
+            " path of a .sif file or docker://nvcr.io/nvidia/tritonserver:24.10-py3."
         ),
     )
     runtime: RuntimeName = Field(
@@ -65,8 +65,8 @@ class Server(Part):
     )
     cores: Cores = Field(
         description=(
-            "Number of CPU cores to which the server is pinned. The client needs at least one more"
-            " core. For a remote server: the number of cores of the server."
+            "Number of CPU cores to which Perseus pins the server; for a remote server, the number"
+            " of its cores. On this machine, the client needs at least one further core."
         ),
         examples=[1],
     )
@@ -77,38 +77,40 @@ class Server(Part):
     price: PriceRow | None = Field(
         default=None,
         description=(
-            "The row of the price list with the price of this server. Without a price, the server"
-            " has no costs. `demand` and `grid` require a price."
+            "The row of the price list with the price of this server. Perseus computes no costs for"
+            " a server without a price. `demand` and `grid` require a price."
         ),
         examples=[{"instance": "n1-standard-1", "region": "us-central1"}],
     )
     other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
         default=(),
         description=(
-            "More rows of the price list for this server, such as rows of other regions or clouds."
-            " The table `other_costs` has the costs at these prices; all other results use `price`."
+            "Further rows of the price list for this server, such as rows of other regions or"
+            " clouds. Only the table `other_costs` uses the prices in these rows; all other results"
+            " use `price`."
         ),
     )
 
     @property
     def price_rows(self) -> tuple[PriceRow, ...]:
-        """`price`, if the server has one, and `other_prices`."""
+        """The rows of the price list for this server: `price`, if configured, and then
+        `other_prices`."""
         return (*((self.price,) if self.price else ()), *self.other_prices)
 
     @property
     def image_file(self) -> str | None:
-        """Path of the image, if the image is a file of this host."""
+        """Path of the container image if the image is a file on this host, or None."""
         may_be = LAUNCHERS[self.launcher].image_schemes and "://" not in (self.image or "")
         return self.image if may_be else None
 
     @property
     def gpus_here(self) -> tuple[int, ...]:
-        """Numbers of the GPUs that this host must have."""
+        """Numbers of the GPUs that this host needs for the server; empty for a remote server."""
         return () if self.remote else self.gpus or ()
 
     @property
     def served_gpus(self) -> tuple[int, ...]:
-        """Numbers of the GPUs as the server sees them. A server that runs on this host sees its
-        GPUs as 0, 1, and so on."""
+        """Numbers of the GPUs inside the server. A server on this host numbers its own GPUs from
+        0."""
         gpus = self.gpus or ()
         return gpus if self.remote else tuple(range(len(gpus)))

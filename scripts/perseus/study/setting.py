@@ -1,4 +1,5 @@
-"""Format a setting of a grid (one value for each varied key) for names and texts."""
+"""Format a setting of a grid (one value for each key that Perseus varies) as text and as part of a
+name."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ Value = str | int | tuple[int, ...]
 Setting = Mapping[str, Value]
 
 MARK: Final = "~"
-"""Character before each key of the setting in the name of a variant. A configured name cannot have
-this character."""
+"""Character before each key of a setting in the names of scenarios, servers and tenants. A name in
+the configuration cannot contain this character."""
 
 SHORT: Final = {
     "max_batch_size": "batch",
@@ -18,12 +19,12 @@ SHORT: Final = {
     "preferred_batch_sizes": "preferred",
     "intra_op_threads": "threads",
 }
-"""Short forms of long keys, for names."""
+"""Short forms of long keys, for names of scenarios, servers and tenants."""
 
 
 def suffix(setting: Setting) -> str:
-    """Return a setting as the suffix of a name, such as ~runtime-openvino~instances-2; empty
-    without a setting."""
+    """Return a setting as the suffix of a name, such as `~runtime-openvino~instances-2`; empty for
+    an empty setting."""
     return "".join(f"{MARK}{_word(key)}-{text(value)}" for key, value in setting.items())
 
 
@@ -33,24 +34,26 @@ def describe(setting: Setting) -> str:
 
 
 def text(value: Value) -> str:
-    """Return a value of a setting as text: "4-8" for the list [4, 8], "none" for an empty list."""
+    """Return a value of a setting as text, such as "4-8" for the list [4, 8] and "none" for an
+    empty list."""
     return ("-".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
 
 
 def configured(name: str) -> str:
-    """Return the configured name: `name` without the suffix of a variant."""
+    """Return the name in the configuration: `name` without the suffix for a setting of a grid."""
     return name.partition(MARK)[0]
 
 
 def is_variant(name: str) -> bool:
-    """Return whether a name is the name of a variant."""
+    """Return whether a name has the suffix for a setting of a grid."""
     return MARK in name
 
 
 def of_ceiling(server: str) -> str:
-    """Return the name of the client ceiling beside a server.
+    """Return the name of the measurement of the client ceiling that applies to a server.
 
-    All runtimes share one ceiling, since the measurement of the ceiling uses a null model.
+    One measurement applies to all runtimes of a server, since it uses a null model in place of a
+    network.
     """
     name, *parts = server.split(MARK)
     return MARK.join([name, *(part for part in parts if not part.startswith("runtime-"))])

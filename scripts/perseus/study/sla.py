@@ -26,5 +26,5 @@ class Sla(Part):
 
     @property
     def allowed(self) -> float:
-        """Share of requests that may exceed the latency."""
+        """Largest share of late requests (0 to 1) with which the SLA holds."""
         return 1 - self.percentile / 100

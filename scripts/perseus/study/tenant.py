@@ -1,4 +1,4 @@
-"""Define a tenant: one model as it is served in a scenario."""
+"""Define a tenant: a model in a scenario, with the settings of its Triton model."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ class DynamicBatching(Part):
 
     max_queue_delay_us: QueueDelay = Field(
         default=0,
-        description=("The time that a request may wait for further requests, in microseconds."),
+        description=(
+            "The longest time that a request may wait for further requests of its batch,"
+            " in microseconds."
+        ),
     )
     preferred_batch_sizes: tuple[BatchSize, ...] = Field(
         default=(),
-        description=("Batch sizes that Triton passes to the network without further waiting."),
+        description=("Batch sizes at which Triton executes a batch without further waiting."),
     )
 
 
 class Tenant(Part):
-    """A model as it is served. In the whole study, tenants with the same name have the same
-    settings."""
+    """A model in a scenario, with the settings of its Triton model. Tenants with the same name in
+    several scenarios must have the same settings."""
 
-    model: Text = Field(description="The name of a model.", examples=["resnet50"])
+    model: Text = Field(description="The name of a model in `models`.", examples=["resnet50"])
     name: Name = Field(
         default_factory=lambda given: given["model"],
         description="The name of the tenant. Default: the name of the model.",
@@ -51,56 +54,55 @@ class Tenant(Part):
         ),
     )
     max_batch_size: LargestBatch = Field(
-        default=8, description="The largest batch that the server accepts or forms."
+        default=8, description="The largest number of images in one batch."
     )
     request_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
         default=1,
         description=(
-            "Number of images in each request, at most `max_batch_size`. Rates remain in"
-            " requests/s; costs are per image."
+            "Number of images in each request, at most `max_batch_size`. Rates count requests, but"
+            " costs count images."
         ),
     )
     dynamic_batching: DynamicBatching | None = Field(
         default=None,
         description=(
-            "Settings with which Triton joins waiting requests into batches. Default: Triton does"
-            " not join requests."
+            "Settings of dynamic batching: Triton joins waiting requests into batches. Default: no"
+            " dynamic batching."
         ),
     )
     priority: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
         description=(
-            "Priority with which the tenants take turns on the cores of the server (rate limiter"
-            " of Triton). A tenant with priority 1 gets twice as many turns as a tenant with"
-            " priority 2. Tenants without a priority need no turn."
+            "Priority in the rate limiter of Triton, which lets the tenants execute in turn on the"
+            " cores of the server. A tenant with priority 1 gets twice as many turns as a tenant"
+            " with priority 2. A tenant without a priority executes at any time."
         ),
     )
     intra_op_threads: Threads | None = Field(
         default=None,
         description=(
-            "Number of threads of one inference; with a priority, at most the number of cores of"
+            "Number of threads of one inference. With a `priority`, at most the number of cores of"
             " the server. Default: the number of cores of the server."
         ),
     )
     preprocessing: PreprocessedBy | None = Field(
         default=None,
         description=(
-            "Where image files are converted into tensors, for classification models of"
-            " torchvision. With `server`, the client sends image files, and the server decodes,"
-            " resizes and normalises them. With `client`, the client converts all image files"
-            " before the load, measures the CPU time of the conversion, and then sends the"
-            " tensors. The image files are the `images` of the model, or seeded random JPEG images"
-            " of 512 x 384 pixels. Default: the client sends tensors, and Perseus measures no"
-            " conversion."
+            "Who converts image files into tensors, for classification models of torchvision. With"
+            " `server`, the client sends image files, and the server decodes, resizes and"
+            " normalises the images. With `client`, the client converts all image files before the"
+            " load, measures the CPU time of the conversion, and then sends the tensors. The image"
+            " files are the `images` of the model, or seeded random JPEG images of 512 x 384"
+            " pixels. Default: the client sends tensors, and Perseus measures no conversion."
         ),
     )
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the Triton models that a request passes, if there are several."""
+        """Names of the Triton models through which a request passes; empty if there is only one."""
         return steps(self.name, self.preprocessing)
 
     @property
     def network(self) -> str:
-        """Name of the Triton model that is the network of the tenant."""
+        """Name of the Triton model with the network of the tenant."""
         return self.steps[-1] if self.steps else self.name

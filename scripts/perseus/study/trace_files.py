@@ -1,4 +1,4 @@
-"""Read the content of a trace file as rows with named columns, for every format."""
+"""Read a trace file of any format as rows with named columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 MAX_LISTED: Final = 3
-"""Largest number of invalid rows that a message shows. The message states the number of all other
-invalid rows."""
+"""Largest number of invalid rows that a message shows. For further invalid rows, the message states
+only their number."""
 
 HEAD_BYTES: Final = 1 << 20
-"""Number of bytes at the start of a file that contain the header and the first row."""
+"""Number of bytes that Perseus reads to find the header and the first row of a file."""
 
 PARQUET: Final = b"PAR1"
 DELIMITERS: Final = ",;\t"
@@ -26,24 +26,25 @@ LOG_LINE: Final = re.compile(
     r"(\S+) \S+ (\S+) \[(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\]"
     r' "((?:[^"\\]|\\.)*)" (\d{3})\b'
 )
-"""The common log format of web servers, and the combined log format, which has additional fields
+"""A line in the common or combined log format of web servers
 (httpd.apache.org/docs/current/logs.html)."""
 
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class TraceError(ValueError):
-    """Error: a file is no trace of arrivals. The message says why, with the row or line."""
+    """Error: a file is not a valid trace of arrivals. The message says why, and names the invalid
+    row or line."""
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace file with a known format, whose rows have not been read yet.
+    """A trace file of a known format. Perseus has read only its first row.
 
-    `format` is a text such as "a CSV file". `columns` has the names of the columns, or their
-    numbers if the file has no names. `first` is the first row as text, and `first_row` is its
-    number, the header included. `read` returns the values of named columns as a pyarrow Table, and
-    raises TraceError.
+    `format` is a text such as "a CSV file". `columns` has the names of the columns, or the numbers
+    of the columns if the file has no header. `first` has the fields of the first data row.
+    `first_row` is the number of this row in the file, which counts the header. `read` returns the
+    columns with the given names as a pyarrow Table, or raises TraceError.
     """
 
     path: Path
@@ -60,7 +61,8 @@ class TraceFile:
         return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
 
     def refuse(self, bad: Sequence[str]) -> None:
-        """Raise TraceError if there are invalid rows. The message names the first invalid rows."""
+        """Raise TraceError if `bad` (one text for each invalid row) is not empty. The message has
+        the first MAX_LISTED texts."""
         if bad:
             more = len(bad) - MAX_LISTED
             rest = f"; and {more} more invalid row{'s' if more > 1 else ''}" if more > 0 else ""
@@ -68,10 +70,11 @@ class TraceFile:
 
 
 def open_trace(path: Path) -> TraceFile:
-    """Detect the format of a file. Raises OSError, and TraceError if it has no rows and columns."""
+    """Detect the format of a trace file. Raises OSError if the file cannot be opened, and
+    TraceError if it has no rows and columns."""
     import pyarrow as pa
 
-    with path.open("rb") as file:  # this call raises errors with clearer messages than pyarrow
+    with path.open("rb") as file:  # its errors are clearer than the errors of pyarrow
         if file.read(len(PARQUET)) == PARQUET:
             return _parquet(path)
     with pa.input_stream(str(path), compression="detect") as stream:
@@ -88,7 +91,7 @@ def open_trace(path: Path) -> TraceFile:
 
 
 def number(text: str) -> float:
-    """Return the number in a text, or NaN."""
+    """Return a text as a number, or NaN if it is no number."""
     try:
         return float(text)
     except ValueError:
@@ -96,10 +99,10 @@ def number(text: str) -> float:
 
 
 def moment(text: str) -> tuple[float, bool]:
-    """Return the seconds since 1970 of a date with a time, and whether the text names a time zone.
+    """Return a date with a time as seconds since 1970, and whether the text names a time zone.
 
-    A date without a zone counts as UTC. The result is NaN if the text is no ISO 8601 date with a
-    time.
+    A date without a time zone counts as UTC. The seconds are NaN if the text is no ISO 8601 date
+    with a time.
     """
     try:
         found = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
@@ -147,10 +150,10 @@ def _json_lines(path: Path, head: str) -> TraceFile:
         row = None
     if not isinstance(row, dict) or not row:
         raise TraceError(
-            f"{path} line 1: {head[:40]!r} is no JSON object (write one object with named values"
-            " per line)"
+            f"{path} line 1: {head[:40]!r} is not a JSON object (write one object with named"
+            " values per line)"
         )
-    # The reader parses only the selected columns: other columns may have values of several types.
+    # The reader parses only the selected columns, since other columns may mix types.
     kinds = {
         name: pa.float64() if isinstance(value, int | float) else pa.string()
         for name, value in row.items()
@@ -182,7 +185,7 @@ def _csv(path: Path, head: str) -> TraceFile:
         has_names = bool(top) and not _is_data(top)
         first = _stripped(next(rows, [])) if has_names else top
     except csv.Error as error:
-        raise TraceError(f"{path} is no CSV file: {error}") from None
+        raise TraceError(f"{path} is not a valid CSV file: {error}") from None
     columns = top if has_names else tuple(str(i + 1) for i in range(len(top)))
     skipped = top_lines if has_names else 0
 
@@ -196,7 +199,7 @@ def _csv(path: Path, head: str) -> TraceFile:
             )
             return "skip"
 
-        # With one thread, errors contain the numbers of invalid rows.
+        # Only with one thread do the errors of pyarrow contain the numbers of invalid rows.
         options = pa_csv.ReadOptions(use_threads=False, skip_rows=skipped, column_names=columns)
         texts = dict.fromkeys(names, pa.string())
         try:
@@ -209,7 +212,7 @@ def _csv(path: Path, head: str) -> TraceFile:
                 ),
             )
         except pa.ArrowException as error:
-            raise TraceError(f"{path} is no CSV file: {error}") from None
+            raise TraceError(f"{path} is not a valid CSV file: {error}") from None
         file.refuse(bad)
         return table
 
@@ -225,7 +228,8 @@ def _stripped(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_data(row: Sequence[str]) -> bool:
-    """Return whether a row is data, not a header: it has only numbers, or a date with a time."""
+    """Return whether a row is data and not a header: all fields are numbers, or one field is a date
+    with a time."""
     return all(number(text) == number(text) for text in row) or any(map(is_date, row))
 
 
@@ -240,7 +244,7 @@ def _access_log(path: Path, line: str) -> TraceFile:
                 if row := _log_row(text):
                     rows.append(row)
                 elif text:
-                    bad.append(f"line {i}: {text[:40]!r} is no line of an access log")
+                    bad.append(f"line {i}: {text[:40]!r} is not a line of an access log")
         file.refuse(bad)
         columns = dict(zip(LOG_COLUMNS, zip(*rows, strict=True), strict=True))
         return pa.table({name: pa.array(columns[name]) for name in names})
@@ -250,7 +254,7 @@ def _access_log(path: Path, line: str) -> TraceFile:
 
 
 def _log_row(line: str) -> tuple[str, ...]:
-    """Return the values of LOG_COLUMNS in a line of an access log, with the time in ISO 8601.
+    """Return the fields LOG_COLUMNS of a line of an access log; the time is in ISO 8601.
 
     The result is empty if the line has another format.
     """

@@ -1,4 +1,4 @@
-"""Find the column and the unit of the times of a trace."""
+"""Find the column with the times in a trace file, and the unit of these times."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ UNIT_WORDS: Final = {
     "us": ("us", "usec", "micros", "microsecond", "microseconds"),
     "ns": ("ns", "nsec", "nanos", "nano", "nanosecond", "nanoseconds"),
 }
-"""Suffixes of column names that state the unit, such as in `arrival_ms` or `timeUnixNano`."""
+"""Last words of column names that state a unit of time, as in `arrival_ms` or `timeUnixNano`."""
 
 TIME_NAMES: Final = (
     *("time", "times", "timestamp", "ts", "date", "datetime", "epoch", "epochtime", "unixtime"),
     *("arrival", "arrivals", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"),
     *("starttimestamp", "startedat", "createdat", "timeunix", "starttimeunix"),
 )
-"""Usual names of columns of times, in lower case, without the unit and without punctuation."""
+"""Usual names of columns with times, in lower case, without unit and punctuation."""
 
 EPOCH_S: Final = (1e9, 1e10)
-"""Range of seconds since 1970 that count as a date: from September 2001 to 2286."""
+"""Numbers in this range count as seconds since 1970: from September 2001 to 2286."""
 
 LATEST_S: Final = 1e11
-"""Largest valid number of seconds since 1970 (the year 5138). Larger numbers have another unit."""
+"""Largest valid time in seconds since 1970 (the year 5138). With a larger time, the unit is
+wrong."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""At the end of summer time, clocks go back by HOUR_S before 4 o'clock (NIGHT_HOURS). If times go
-back by at most DISORDER_S, the lines of a log are not sorted exactly."""
+"""At the end of summer time, clocks go back by HOUR_S before 4 o'clock (NIGHT_HOURS). Times that go
+back by at most DISORDER_S only mean that the lines of a log are not exactly sorted."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -49,19 +50,20 @@ CLOCKS: Final = (
     *("Pacific/Auckland", "America/Santiago", "America/Havana", "Atlantic/Azores"),
     *("Africa/Cairo", "Asia/Beirut", "Asia/Jerusalem"),
 )
-"""One time zone for each group of zones whose clocks go back on the same day at the same hour."""
+"""Time zones in which clocks go back by one hour in autumn. Of several zones with the same day and
+hour of this change, the list has one."""
 
 REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
-"""Hours of the day that at least one of these clocks shows twice."""
+"""Hours of the day that clocks in at least one zone of CLOCKS show twice in autumn."""
 
 
 @dataclass(frozen=True)
 class Understood:
-    """Interpretation of the times of a trace.
+    """How Perseus interpreted the times in a trace file.
 
-    `column` is the name of the column, empty if the file has only one column. `unit` is s, ms, us
-    or ns, or "dates" for dates with times. `note` has other assumptions in a few words, or is
-    empty. `doubt` is the reason why the interpretation may be wrong, or is empty.
+    `column` is the name of the column with the times, empty if the file has only one column. `unit`
+    is s, ms, us or ns, or "dates" for dates with times. `note` has further assumptions in a few
+    words, or is empty. `doubt` says why the interpretation may be wrong, or is empty.
     """
 
     column: str
@@ -71,12 +73,13 @@ class Understood:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name in lower case: arrival, time, ms for `arrivalTime_ms`."""
+    """Return the words of a name in lower case, such as [arrival, time, ms] for
+    `arrivalTime_ms`."""
     return re.findall("[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
 
 
 def unit_of_name(name: str) -> str | None:
-    """Return the unit of time at the end of the name of a column."""
+    """Return the unit of time in the last word of a column name, or None."""
     last = words_of(name)[-1:]
     return next((unit for unit, words in UNIT_WORDS.items() if last and last[0] in words), None)
 
@@ -88,11 +91,11 @@ def _is_named_as_time(name: str) -> bool:
 
 
 def time_column(file: TraceFile, asked: str | None) -> str:
-    """Return the column of the times: the configured column, or a column recognised by its name,
-    its dates or its numbers.
+    """Return the name of the column with the times: the configured column `asked`, or a column that
+    Perseus recognises by its name, its dates or its numbers.
 
-    Raises TraceError if the column is ambiguous. The message lists the columns and a line of
-    configuration to write.
+    Raises TraceError if several columns or none may have the times. The message lists the columns
+    and suggests a line for the configuration.
     """
     if asked is not None:
         if asked not in file.columns:
@@ -105,12 +108,12 @@ def time_column(file: TraceFile, asked: str | None) -> str:
     for candidates in (named, _stamped(file)):
         if len(candidates) == 1:
             return candidates[0]
-    raise TraceError(f"{file.described()}. Name the column of the times: {suggested(file)}")
+    raise TraceError(f"{file.described()}. Name the column with the times: {suggested(file)}")
 
 
 def suggested(file: TraceFile) -> str:
-    """Return a line of configuration with which Perseus could read the file, judged by its first
-    row."""
+    """Return a line for the configuration that names a column with times, judged by the first row
+    of the file."""
     stamped = _stamped(file)
     pairs = zip(file.columns, file.first, strict=False)
     numbered = [name for name, text in pairs if number(text) == number(text)]
@@ -120,7 +123,8 @@ def suggested(file: TraceFile) -> str:
 
 
 def _stamped(file: TraceFile) -> list[str]:
-    """Return the columns whose first value is a date, or a number that is a time since 1970."""
+    """Return the columns whose first value is a date, or a number in the range of times since
+    1970."""
     return [
         name
         for name, text in zip(file.columns, file.first, strict=False)
@@ -129,7 +133,8 @@ def _stamped(file: TraceFile) -> list[str]:
 
 
 def _unit_since_1970(first: float, last: float) -> str | None:
-    """Return the unit in which both numbers are times since 1970 (from 2001 to 2286); else None."""
+    """Return the unit in which both numbers are times since 1970 (between 2001 and 2286), or
+    None."""
     units = (
         unit
         for unit, unit_s in UNIT_S.items()
@@ -141,10 +146,12 @@ def _unit_since_1970(first: float, last: float) -> str | None:
 def seconds(
     file: TraceFile, column: str, values: Any, stated: str | None, of_format: str | None
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times of a column in seconds, in the order of the file, and their interpretation.
+    """Return the times in a column in seconds, in the order of the file, and how Perseus
+    interpreted the column.
 
-    `values` is a pyarrow ChunkedArray. `stated` is the unit in the configuration, and `of_format`
-    is the usual unit of the file format. Raises TraceError for rows without a time.
+    `values` has the column as a pyarrow ChunkedArray. `stated` is the unit in the configuration,
+    and `of_format` is the usual unit of the file format (None if unknown). Raises TraceError for
+    rows without a time.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -158,7 +165,9 @@ def seconds(
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         numbers = values.to_numpy().astype(float)
     elif pa.types.is_nested(values.type):
-        raise TraceError(f"{file.described()}. Column {column!r} has lists or mappings, not times")
+        raise TraceError(
+            f"{file.described()}. Column {column!r} has lists or mappings in place of times"
+        )
     else:
         texts = [(text or "").strip() for text in pc.cast(values, pa.string()).to_pylist()]
         numbers = np.array([number(text) for text in texts])
@@ -173,18 +182,18 @@ def seconds(
 
 
 def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
-    """Return the unit in which all numbers are times since 1970; None if there is none.
+    """Return the unit in which all numbers are times since 1970, or None.
 
-    This unit takes precedence over a unit in the name of the column: relative times begin at 0, so
-    such large numbers are no relative times.
+    This unit overrides a unit in the name of the column: such large numbers cannot be times since
+    the start of the trace.
     """
     finite = numbers[np.isfinite(numbers)]
     return _unit_since_1970(finite.min(), finite.max()) if len(finite) else None
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Return the interpretation of the numbers as seconds, with a doubt if the median gap exceeds
-    1 s."""
+    """Interpret numbers without a known unit as seconds, with a doubt if the median gap between
+    arrivals exceeds 1 s."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -192,8 +201,8 @@ def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Unders
     lasts = ", ".join(f"{duration_text(span * UNIT_S[unit])} in {unit}" for unit in UNIT_S)
     of = f", column: {name!r}" if name else ""
     doubt = (
-        f"{file.path} does not state the unit of its times. The recording would last {lasts} (state"
-        f" the unit: {{file: {file.path.name}{of}, unit: ms}})"
+        f"{file.path} does not state the unit of its times. Depending on the unit, the recording"
+        f" lasts {lasts} (state the unit: {{file: {file.path.name}{of}, unit: ms}})"
     )
     return Understood(name, "s", doubt=doubt)
 
@@ -205,12 +214,13 @@ def _checked(
     understood: Understood,
     are_local: bool,
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times unchanged if they are valid. Raises TraceError for rows without a time."""
+    """Return valid times, corrected for summer time if the times are local. Raises TraceError for
+    rows without a valid time."""
 
     def row(i: int) -> str:
         return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
 
-    what = "is no time: use numbers, or dates with times (ISO 8601) in all rows"
+    what = "is not a time: use numbers, or dates with times (ISO 8601), in all rows"
     bad = np.flatnonzero(~np.isfinite(times_s)).tolist()
     if bad and len(bad) == len(times_s):
         raise TraceError(f"{file.described()}. {row(0)} {what}")
@@ -218,37 +228,38 @@ def _checked(
     late = np.flatnonzero(np.abs(times_s) > LATEST_S).tolist()
     file.refuse([f"{row(i)} is too large for a time in {understood.unit}" for i in late])
     if len(times_s) == 0 or times_s.min() == times_s.max():
-        raise TraceError(f"{file.path} needs arrivals at two different times, at least")
+        raise TraceError(f"{file.path} needs arrivals at two or more different times")
     return _local(file.path, times_s, understood) if are_local else (times_s, understood)
 
 
 def _local(
     path: Path, times_s: NDArray[np.float64], understood: Understood
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return local times without a time zone, corrected for the end of daylight saving time.
+    """Return times without a time zone, corrected for the hour that clocks repeat at the end of
+    summer time.
 
-    The function recognises the repeated hour only if all other times in the file are sorted.
+    The function recognises this hour only if all other times in the file are sorted.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24
     is_clock = (times_s[back] - times_s[back - 1] >= -HOUR_S) & (hours < NIGHT_HOURS)
     most = 1 + np.ptp(times_s) / BETWEEN_AUTUMNS_S
     if not len(back) or not is_clock.all() or len(back) > most:
-        note = "without a time zone: an hour that the clock repeats counts double"
+        note = "without a time zone: two equal hours in autumn count as one hour"
         doubt = _doubled_hour(path, times_s)
         return times_s, Understood(understood.column, "dates", note, doubt)
     put_back = np.zeros(len(times_s))
     put_back[back] = HOUR_S
-    note = "without a time zone; the hour that the clock repeats was read as two hours"
+    note = "without a time zone: two equal hours in autumn count as two hours"
     return times_s + np.cumsum(put_back), Understood(understood.column, "dates", note)
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """Return a doubt about local times if an hour that some clocks show twice has many requests;
-    else empty.
+    """Return a doubt about times without a time zone if an hour that some clocks show twice has too
+    many requests; empty otherwise.
 
-    The hour must have significantly more requests than the mean of the hours before and after it,
-    and more than 1.5 times as many.
+    The hour has too many requests if their number is more than 1.5 times the mean of the hours
+    before and after, and the difference is significant.
     """
     first_hour = int(times_s.min() // HOUR_S)
     requests = np.bincount((times_s // HOUR_S).astype(int) - first_hour).astype(float)
@@ -272,14 +283,14 @@ def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
 
 
 def _is_shown_twice(hour: datetime, zone: str) -> bool:
-    """Return whether a clock of the zone shows this hour twice; `hour` is in local time."""
+    """Return whether clocks in the time zone show `hour` (in local time) twice."""
     first, second = (hour.replace(tzinfo=ZoneInfo(zone), fold=fold) for fold in (0, 1))
     return first.timestamp() < second.timestamp()
 
 
 def duration_text(span_s: float) -> str:
-    """Return a duration as text, in the largest unit in which the number is at least 2: 150 s is
-    "2.5 min"."""
+    """Return a duration as text in the largest unit with a number of at least 2, such as "2.5 min"
+    for 150 s."""
     for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if span_s >= 2 * size_s:
             return f"{span_s / size_s:.3g} {unit}"
@@ -289,8 +300,8 @@ def duration_text(span_s: float) -> str:
 def rows_that_are(
     file: TraceFile, table: Any, where: Sequence[tuple[str, str]]
 ) -> NDArray[np.bool_]:
-    """Return a mask of the rows with all values of `where`, which has pairs of column and value.
-    Raises TraceError if there is no such row."""
+    """Return a mask of the rows that match all pairs (column, value) in `where`. Raises TraceError
+    if no row matches."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Define a trace in a configuration: a file, and the selected part of the file."""
+"""Define a trace in a configuration: a file, and the rows of the file that Perseus uses."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ FileName = Annotated[Text, Field(min_length=1)]
 
 
 class TraceSource(Part):
-    """The file of a trace, and a filter of its rows."""
+    """A trace file, and a filter of its rows."""
 
     file: FileName = Field(
         description=(
-            "The path of a file: CSV, JSON lines, Parquet, or the access log of a web server; .gz"
-            " may follow. Perseus recognises the public traces of Azure Functions, Azure LLM"
-            " inference, BurstGPT and Mooncake."
+            "The path of the trace file: CSV, JSON lines, Parquet or the access log of a web"
+            " server, each also compressed (.gz). Perseus recognises the public traces of Azure"
+            " Functions, Azure LLM inference, BurstGPT and Mooncake."
         ),
         examples=["arrivals.csv"],
     )
     column: FileName | None = Field(
         default=None,
         description=(
-            "The column of the times. Default: the only column, the column with a usual name for"
-            " times, or the column with dates or times since 1970. If several columns fit, you must"
-            " name the column."
+            "The column with the times. Default: the only column, the only column with a usual name"
+            " for times, or the only column with dates or times since 1970. If several columns fit,"
+            " you must name the column."
         ),
     )
     unit: Literal["s", "ms", "us", "ns"] | None = Field(
         default=None,
         description=(
             "The unit of times that are numbers. Default: the unit in which the numbers are times"
-            " since 1970, or the unit in the name of the column, or the unit of the file format;"
-            " otherwise s. If the unit is ambiguous, you must name it."
+            " since 1970; otherwise, the unit in the name of the column; otherwise, the unit of the"
+            " file format; otherwise, s. If the default is doubtful, you must state the unit."
         ),
     )
     where: dict[Text, Annotated[Text | Whole, Field(description="text or a whole number")]] = Field(
         default={},
         description=(
-            "A filter: Perseus uses only the rows with these values in these columns, such as"
-            " `{Model: GPT-4}`."
+            "A filter such as `{Model: GPT-4}`: Perseus uses only the rows with this value in this"
+            " column."
         ),
     )
 
@@ -61,4 +61,4 @@ TraceOf = Annotated[
     BeforeValidator(_as_source, json_schema_input_type=FileName | TraceSource),
     Field(description="a file, or a mapping with `file:`, `column:`, `unit:` and `where:`"),
 ]
-"""Type of a trace in a configuration: a mapping, or only the path of the file."""
+"""Type of a trace in a configuration: the path of the file, or a mapping with this path."""

@@ -1,4 +1,5 @@
-"""Define the MLflow tracking store for results, which never affects a measurement."""
+"""Define the MLflow tracking store, in which Perseus logs the results. The store never affects a
+measurement."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from perseus.study.base import Part, Text
 
 
 class Track(Part):
-    """The store in which Perseus logs the results after it writes the report."""
+    """The store in which Perseus logs the results after the report."""
 
     mlflow: Text | None = Field(
         default=None,
         description=(
             "The MLflow tracking store: http://HOST:PORT of a server, or sqlite:///FILE. Each time"
             " the results change, Perseus adds a run to the MLflow experiment with the name of the"
-            " study. The store needs the packages of envs/mlflow.txt."
+            " study. Install the packages of envs/mlflow.txt to use this key."
         ),
     )

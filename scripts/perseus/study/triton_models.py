@@ -1,8 +1,9 @@
-"""Define the names of the Triton models of a tenant, and of its files in a repository.
+"""Define the names of a tenant's Triton models, and of a tenant's files in a model repository.
 
-A tenant has one Triton model with the name of the tenant: the network. If the server preprocesses
-images, the Triton model with this name is an ensemble, and two more Triton models are its steps.
-The name of a tenant has no dot, so a step never has the name of another tenant.
+Usually, a tenant has one Triton model, the network, with the name of the tenant. If the server
+preprocesses images, the Triton model with this name is an ensemble of two more Triton models: the
+preprocessing and the network. The names of these two models contain a dot, unlike the names of
+tenants.
 """
 
 from __future__ import annotations
@@ -11,28 +12,28 @@ from itertools import chain
 from typing import Final, Literal
 
 PreprocessedBy = Literal["client", "server"]
-"""Where images are converted into tensors."""
+"""Who converts image files into tensors."""
 
 CONFIG: Final = "config.pbtxt"
 ENSEMBLE_FILE, PREPROCESS_FILE = ".keep", "model.py"
-"""Files in the version folders of an ensemble and of a preprocessing model. An ensemble has no
-model file, but Triton needs its version folder."""
+"""Files in the version folders of an ensemble and of a preprocessing model. Triton needs the
+version folder of an ensemble, although an ensemble has no model file."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
-    """Return the names of the Triton models that a request passes one after another; empty if there
-    is only one."""
+    """Return the names of the Triton models through which a request passes, in order; empty if
+    there is only one."""
     return (f"{tenant}.preprocess", f"{tenant}.network") if preprocessing == "server" else ()
 
 
 def tenant_of(model: str) -> str:
-    """Return the tenant whose Triton model has this name."""
+    """Return the name of the tenant to which the Triton model with this name belongs."""
     return model.partition(".")[0]
 
 
 def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str) -> list[str]:
-    """Return all files of a tenant, relative to the repository. `model_file` is the name of the
-    file of the network."""
+    """Return the paths of all files of a tenant, relative to the model repository. `model_file` is
+    the name of the network's file."""
     names = steps(tenant, preprocessing)
     before = {tenant: ENSEMBLE_FILE, names[0]: PREPROCESS_FILE} if names else {}
     loaded = {**before, names[-1] if names else tenant: model_file}
@@ -43,6 +44,7 @@ def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str)
 def answers_file(tenant: str) -> str:
     """Return the file of the reference responses of a tenant.
 
-    The file is in the root of the repository, where Triton reads folders only.
+    The file is in the top folder of the model repository, where Triton reads only folders and
+    ignores files.
     """
     return f"{tenant}.reference.npz"

@@ -1,7 +1,7 @@
-"""Validate a configuration: report every unknown or missing key, wrong type and value out of
-bounds.
+"""Validate a configuration: report every unknown or missing key, every value of a wrong type, and
+every value out of bounds.
 
-The result is a definition with stand-ins for invalid values.
+The result is a definition in which stand-ins (valid values) replace the invalid values.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ PATTERNS = {
 
 
 def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
-    """Return (definition, problems, places with stand-ins).
+    """Return the definition, the problems, and the places with stand-ins (valid values in place of
+    invalid values).
 
-    The function replaces an invalid value by its default or an example, so that one run reports all
-    problems. Without a readable configuration, the definition is None.
+    A stand-in is the default or an example of a key, so that one run can report all problems. The
+    definition is None if stand-ins cannot repair the configuration.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -55,7 +56,7 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
         try:
             return Definition.model_validate(value), list(problems), stand_ins
         except ValidationError as error:
-            # A stand-in of an earlier round may cause errors: the function does not report them.
+            # The function does not report errors at stand-ins of an earlier round.
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
                 if not (stands_in(place, stand_ins) or _repeats_one(each, place, raw, stand_ins)):
@@ -67,26 +68,27 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
 
 
 def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place]) -> bool:
-    """Return whether a list has a duplicate only because one of its items is a stand-in."""
+    """Return whether a list has a duplicate item only because a stand-in replaced one of its
+    items."""
     if error["type"] != "twice" or not any(each[: len(place)] == place for each in stand_ins):
         return False
     return [repr(item) for item in _at(raw, place)].count(error["ctx"]["value"]) < 2
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
-    """Return the place of a pydantic error in the configuration.
+    """Return the place in the configuration of an error that pydantic reports.
 
-    Pydantic adds the kind of an experiment and the branch of a union to the place; the function
-    removes both.
+    Pydantic's `loc` also contains the kind of an experiment and the branch of a union, which the
+    function removes.
     """
     place: list[str | int] = []
     at: Json = raw
     for before, part in zip(("", *loc), loc, strict=False):
         is_experiment = isinstance(before, int) and place[-2:-1] == ["experiments"]
         if is_experiment and isinstance(at, Mapping) and part == at.get("kind"):
-            continue  # keep the next key, which may have the same name as the kind
+            continue  # a key after the kind may have the same name
         if isinstance(part, str) and not isinstance(at, Mapping):
-            break  # this part is a branch of a union at a single value
+            break  # this part is the branch of a union
         place.append(part)
         at = _inside(at, part)
     return tuple(place)
@@ -105,7 +107,8 @@ def _at(raw: Json, place: Place) -> Json:
 
 
 class DefinitionSchema:
-    """JSON schema of a definition, with lookup by the place in a configuration."""
+    """JSON schema of a definition. The methods find the part of the schema for a place in a
+    configuration."""
 
     def __init__(self, schema: dict[str, Json]) -> None:
         self._root = schema
@@ -114,15 +117,17 @@ class DefinitionSchema:
         return {"type": "null"} in self._part(place, raw).get("anyOf", [])
 
     def at(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part of the schema for a place; empty if the schema has no key there."""
+        """Return the part of the schema for a place in the configuration; empty if the schema has
+        no such key."""
         part = self._part(place, raw)
         resolved = self._resolved(part, _at(raw, place))
-        # A description beside a reference belongs to the key, and not to the referenced part.
+        # A description beside a reference describes the key, not the referenced part.
         own = {key: value for key, value in part.items() if key not in ("$ref", "anyOf")}
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part of the schema for a place, with unresolved references."""
+        """Return the part of the schema for a place in the configuration, with unresolved
+        references."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
@@ -134,8 +139,8 @@ class DefinitionSchema:
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """Return the part with references resolved. If there is a part for each kind of experiment,
-        return the part for the kind of `value`."""
+        """Return the part of the schema to which `part` refers. For an experiment, this is the part
+        for the kind of `value`."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -155,7 +160,8 @@ class DefinitionSchema:
 def _schema() -> DefinitionSchema:
     """Return the JSON schema of a definition.
 
-    The function makes the schema only when needed, since this takes longer than reading a study.
+    The function makes the schema only for an invalid configuration, since this takes longer than
+    reading a study.
     """
     return DefinitionSchema(Definition.model_json_schema())
 
@@ -212,7 +218,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Return the problem of a value that is a URL although it must be an address."""
+    """Return the problem of a URL in place of an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
@@ -221,7 +227,7 @@ def _of_url(key: str, value: str) -> str:
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """Return the problem of a key that is unknown at this place, or that belongs to another kind of
+    """Return the problem of a key that is unknown at this place or applies only to another kind of
     experiment."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
@@ -229,7 +235,7 @@ def _unknown(place: Place, raw: Json) -> str:
         if owners:
             return f"applies only to experiments of kind {' and '.join(owners)}"
     known = list(parent.get("properties", {}))
-    if key == "precision" and "preset" in known:  # an older version used this name for the preset
+    if key == "precision" and "preset" in known:  # the old name of the preset
         return (
             "unknown key (did you mean 'preset'? precision is the numeric precision of a model or"
             " tenant)"
@@ -238,7 +244,8 @@ def _unknown(place: Place, raw: Json) -> str:
 
 
 def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
-    """Yield the keys that YAML does not read as text, each with the place of its mapping."""
+    """Yield the keys that are not text in YAML, such as 1 or true, each with the place of its
+    mapping."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         if items and not isinstance(key, str):
@@ -263,7 +270,7 @@ def _quoted(key: Json) -> str:
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
-    """Yield the places of keys without a value; pydantic would treat them as absent keys."""
+    """Yield the places of keys without a value, which pydantic would treat as absent keys."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)
@@ -301,16 +308,15 @@ def _short(value: Json) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-# Repairs, so that other checks can run
+# Stand-ins for invalid values, so that the remaining checks can run
 
 
 def _repair(raw: Json, place: Place, kind: str) -> Place | None:
-    """Replace the invalid value at a problem by a valid value; return the changed place, or
-    None."""
+    """Replace an invalid value by a stand-in. Return the place of the stand-in, or None."""
     if kind == "default_factory_not_called" or not place:
         return None
     if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):
-        return None  # the list is long enough once its items are repaired
+        return None  # stand-ins for its items make the list long enough
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
     if kind == "twice" and place[-1] == "servers":
@@ -321,7 +327,7 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     if isinstance(key, int):
         is_text = _schema().at(place, raw).get("type") == "string"
         if isinstance(parent, list) and is_text and outer[-1] == "servers":
-            parent[key] = f"stand-in-{key}"  # no server has this name
+            parent[key] = f"stand-in-{key}"  # a name that no server has
             return place
         examples = _schema().at(tuple(outer), raw).get("examples")
         if isinstance(parent, list) and key < len(parent) and examples:
@@ -335,7 +341,7 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     if (meant := closest(str(parent.get(key)), choices)) or key == "kind":
         parent[key] = meant or KINDS[0]
         if key == "kind" and not meant:
-            return tuple(outer)  # the kind is unknown, so nothing in this experiment is checked
+            return tuple(outer)  # no key of an unknown kind can be checked
     elif "examples" in part:
         parent[key] = copy.deepcopy(part["examples"][0])
     else:

@@ -1,9 +1,9 @@
-"""Make the variants of a scenario with a grid: each variant is an ordinary scenario on an ordinary
-server.
+"""Make the variants of a scenario with a grid. A variant is a scenario and a server with one
+setting of the grid.
 
-Servers, tenants and scenarios keep their names, with the changed setting as a suffix: cpu1~runtime-
-openvino, squeezenet1_1~instances-2. Therefore, the same name means the same settings in all grids,
-and Perseus measures no cell twice.
+The names of servers, tenants and scenarios get the changed values as a suffix, such as
+`cpu1~runtime-openvino` or `squeezenet1_1~instances-2`. Thus, equal names mean equal settings in all
+grids, and Perseus measures no cell twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_LISTED = 5
 
 @dataclass(frozen=True)
 class Variant:
-    """A scenario on one server with one setting of its grid.
+    """A scenario and a server with one setting of a grid.
 
     `why_not` says why the variant cannot be measured, and is empty otherwise.
     """
@@ -37,16 +37,16 @@ class Variant:
 
 @dataclass(frozen=True)
 class ScenarioGrid:
-    """A configured scenario with a grid, and its variants. The first variant has the first value of
-    each key."""
+    """A scenario of the configuration, its grid, and its variants (one for each setting of the
+    grid). The first variant has the first value of each key."""
 
     scenario: ScenarioSettings
     grid: Grid
     variants: tuple[Variant, ...]
 
     def messages(self) -> Iterator[str]:
-        """Yield lines for the terminal that say how many settings are measured, which settings are
-        left out, and why."""
+        """Yield lines for the terminal: how many settings Perseus measures, which settings it
+        leaves out, and why."""
         left_out: dict[str, list[str]] = {}
         for variant in self.variants:
             if variant.why_not:
@@ -64,8 +64,7 @@ class ScenarioGrid:
 def variants(
     item: ScenarioSettings, grid: Grid, servers: Sequence[Server], models: Mapping[str, Model]
 ) -> Iterator[Variant]:
-    """Yield all variants of a scenario on its servers, including variants that cannot be
-    measured."""
+    """Yield one variant for each server and setting, including variants that cannot be measured."""
     for server in servers:
         for setting in grid.settings():
             made = _variant(item, setting, server, models)
@@ -97,7 +96,7 @@ def _variant(
 
 
 def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
-    """Return the settings of a tenant as the configuration gives them, without the grid."""
+    """Return the settings of a tenant as the configuration states them outside the grid."""
     batching = tenant.dynamic_batching
     return {
         "precision": tenant.precision or model.precision,
@@ -110,7 +109,8 @@ def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
 
 
 def _changed(setting: Setting, own: Setting) -> dict[str, Value]:
-    """Return the part of a setting whose values differ from the configured values `own`."""
+    """Return the values of a setting that differ from `own`, the configured values outside the
+    grid."""
     return {key: value for key, value in setting.items() if own.get(key, value) != value}
 
 

@@ -294,7 +294,7 @@ def test_cores_cost_in_proportion():
     assert two.on_demand_usd_per_hour == 2 * one.on_demand_usd_per_hour
     assert two.spot_usd_per_hour == 2 * one.spot_usd_per_hour
     assert (one.share, two.share) == (1, 2)
-    assert two.source == f"{one.source}, in proportion for 2 in place of 1 cores"
+    assert two.source == f"{one.source}, in proportion for 2 cores in place of 1"
 
 
 def test_the_ceiling_of_the_client_is_looked_for_once_for_all_runtimes():
@@ -364,7 +364,7 @@ def test_the_questions_survive_the_way_through_a_rule():
         (
             {"max_batch_size": [1, 8], "max_queue_delay_us": ["none", 0]},
             "batch 1, delay_us 0",
-            "dynamic_batching: joins requests",
+            "dynamic_batching: dynamic batching joins",
         ),
         (
             {"max_batch_size": [4, 8], "max_queue_delay_us": [0], "preferred_batch_sizes": [[8]]},
@@ -427,7 +427,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (alone({}), "grid.vary: is empty (add a key to vary"),
+        (alone({}), "grid.vary: names no key to vary (add a key"),
         (alone({"instances": []}), "grid.vary.instances: must have at least 1 item"),
         (alone({"instances": [1, 1]}), "grid.vary.instances: has 1 twice"),
         (alone({"instances": [0]}), "grid.vary.instances[0]: must be >= 1, not 0"),
@@ -449,13 +449,13 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         ),
         (
             alone({"instances": list(range(1, 65)), "intra_op_threads": list(range(1, 6))}),
-            "grid: has 320 settings, more than 300 (use `design: one_at_a_time`, or fewer"
+            "grid: 320 settings are more than 300 (use `design: one_at_a_time`, or fewer"
             " values)",
         ),
         (
             alone({"intra_op_threads": list(range(1, 257)), "instances": list(range(1, 65))},
                   design="one_at_a_time"),
-            "grid: has 319 settings, more than 300 (use fewer values)",
+            "grid: 319 settings are more than 300 (use fewer values)",
         ),
         (
             alone({"precision": ["fp16", "int8"]}),

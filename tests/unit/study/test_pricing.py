@@ -141,7 +141,7 @@ def test_accelerators_that_are_priced_apart_are_added(price):
     assert (one.zone, one.accelerator) == ("us-central1-b", "T4")  # where both are
     two = price(GCP, {**row, "accelerator": "T4:2"}, **(GPU | {"gpus": [0, 1]}))
     assert two.on_demand_usd_per_hour == pytest.approx(0.19 + 2 * 0.35)
-    assert two.source == "list.csv; 2 times the price of one in list.csv"
+    assert two.source == "list.csv; 2 times the price of one accelerator in list.csv"
     whole = at("a2-highgpu-1g", "us-central1", accelerator="A100:1")
     assert price(GCP, whole, **(GPU | {"cores": 12})).on_demand_usd_per_hour == pytest.approx(
         0.73948 + 2.93391
@@ -415,7 +415,7 @@ def test_a_price_that_is_missing_is_said(refused, price):
     cheapest = price(catalogue + "a,here,3,1,0.9,0.5\n", at("a", "here"))
     assert cheapest.on_demand_usd_per_hour == 0.9
     assert cheapest.doubts == (
-        "list.csv lines 2 and 3: no Price for 1 and 2, which may be cheaper",
+        "list.csv lines 2 and 3: no Price is listed for 1 and 2, which may be cheaper",
     )
     of_zone = price(catalogue + "a,here,3,1,0.9,0.5\n", {**at("a", "here"), "zone": "3"})
     assert of_zone.doubts == ()
@@ -438,14 +438,14 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
         (AWS, at("a1.medium", "us-east-1"), {},
          "list.csv line 2: the spot price is not below the on-demand price"),
         (AZURE, at("Standard_A1_v2", "eastus"), {},
-         "list.csv line 2: the spot price is 11% of the on-demand price"),
+         "list.csv line 2: the spot price is only 11% of the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="H100:8", share=1), GPU,
-         "list.csv line 10: the price is 33.6061 an hour, but the median of other regions is"
-         " 78.3724"),
+         "list.csv line 10: the on-demand price is 33.6061 per hour, but the median of other"
+         " regions is 78.3724"),
         (GCP, at("mine", "here", custom=own(spot=0.2)), {},
          "own rates: the spot price is not below the on-demand price"),
         (GCP, at("mine", "here", custom=own(spot=0.01)), {},
-         "own rates: the spot price is 10% of the on-demand price"),
+         "own rates: the spot price is only 10% of the on-demand price"),
         (GCP, at("mine", "here", custom=own(committed=0.1)), {},
          "own rates: the committed price is not below the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="P100"), GPU,
@@ -504,7 +504,7 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
          "zone: 'n1-standard-4' has no price in 'z' (known zones: us-central1-a,"
          " us-central1-b)"),
         (at("n1-standard-4", "us-central1", accelerator="T40"),
-         "accelerator: 'T40' has no row of its own in list.csv (did you mean 'T4'?)"),
+         "accelerator: 'T40' has no row without an instance in list.csv (did you mean 'T4'?)"),
         (at("n1-standard-4", "us-central1", accelerator="H100:4"),
          "accelerator: list.csv has no 'H100:4' (known: H100:8)"),
         (at("n1-standard-4", "asia-east1", accelerator="T4"),

@@ -345,7 +345,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"models": [model(wieghts="random")]}, r"models\[0\]\.wieghts: .*mean 'weights'"),
         (
             {"models": [model(weights="weights/none.pt")]},
-            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(write a state_dict file",
+            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(write the path of a",
         ),
         (
             {"models": [model("own", onnx="own.onnx", weights="DEFAULT")]},
@@ -357,11 +357,11 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"models": [model("own", onnx="own.onnx", shape={"x": [3]}, input_size=64)]},
-            r"models\[0\]\.input_size: sets the same sizes as `shape:`",
+            r"models\[0\]\.input_size: `shape:` also sets the input size",
         ),
         (
             {"models": [model("own", onnx="o", images="i", values={"low": 0, "high": 1})]},
-            r"models\[0\]\.values: defines the inputs, as `images:` does",
+            r"models\[0\]\.values: `images:` also defines the inputs",
         ),
         (
             {"models": [model(weights="IMAGENET1K_V7")]},
@@ -412,11 +412,11 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"measurement": {"preset": "quik"}}, r"measurement\.preset: 'quik' .*mean 'quick'"),
         (
             {"measurement": {"arrivals": {"cv": 1}}},
-            r"arrivals\.cv: applies only to `process: gamma`, but process is 'poisson'",
+            r"arrivals\.cv: applies only to `process: gamma`, but `process` is 'poisson'",
         ),
         (
             {"measurement": {"arrivals": {"process": "gamma", "trace": "README.md"}}},
-            r"arrivals\.trace: applies only to `process: trace`, but process is 'gamma'",
+            r"arrivals\.trace: applies only to `process: trace`, but `process` is 'gamma'",
         ),
         (
             {"measurement": {"arrivals": {"process": "trace"}}},
@@ -424,7 +424,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"measurement": {"arrivals": {"process": "trace", "trace": "none.csv"}}},
-            r"arrivals\.trace: there is no file 'none\.csv'",
+            r"arrivals\.trace: there is no trace file 'none\.csv'",
         ),
         (
             {"measurement": {"arrivals": {"process": "trace", "trace": "config/prices.csv"}}},
@@ -515,15 +515,15 @@ def background(**keys):
         (shared(kind="slowdown", rate_rps=0), r"rate_rps: must be >= 0\.1, not 0"),
         (shared(kind="slowdown", rounds=1), r"rounds: must be >= 2, not 1"),
         (shared(kind="aa", rounds=2), r"rounds: applies only to experiments of kind slowdown"),
-        (background(), r"needs either `percents_of_peak:` or `rates_rps:`, the rates of"),
-        (background(percents_of_peak=[5], rates_rps=[5]), r"needs either `percents_of_peak:` or"),
+        (background(), r"needs the rates of the other tenants: either `percents_of_peak:` or"),
+        (background(percents_of_peak=[5], rates_rps=[5]), r"tenants: either `percents_of_peak:`"),
         (background(search="mobilenet", rates_rps=[5]), r"search: .*mean 'mobilenet_v3_small'"),
         (shared(kind="background", rates_rps=[5]), r"search: is missing \(The tenant whose peak"),
         (background(percents_of_peak=[100]), r"percents_of_peak\[0\]: must be <= 99, not 100"),
         (background(percents_of_peak=[5, 5]), r"'background-squeezenet1_1-5' is listed twice"),
         (background(rates_rps=[5, [5, 5]]), r"rates_rps\[1\]: has 2 rates for 1 other tenants"),
-        (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 does not fit \(requests/s: one number"),
-        (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' does not fit \(requests/s: one"),
+        (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 does not fit \(requests/s of the"),
+        (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' does not fit \(requests/s"),
         (background(rates_rps=5), r"rates_rps: must be a list, not 5"),
         (
             scenario(
@@ -578,7 +578,7 @@ def background(**keys):
         ),
         (
             scenario(*PAIR, name="squeezenet1_1"),
-            r"name: 'squeezenet1_1' is the name of scenarios\[0\]\.tenants",
+            r"name: 'squeezenet1_1' is also the name of scenarios\[0\]\.tenants",
         ),
         (scenario(*PAIR, preset="standart"), r"preset: 'standart' is not known.*mean 'standard'"),
         (
@@ -607,7 +607,7 @@ def background(**keys):
         ),
         (
             scenario(BATCHES | {"max_batch_size": 1}, PAIR[1]),
-            r"dynamic_batching: joins requests into batches, but `max_batch_size` is 1",
+            r"dynamic_batching: dynamic batching joins several requests, but `max_batch_size` is 1",
         ),
     ],
 )
@@ -633,7 +633,7 @@ def many(tenants, **experiment):
 )
 def test_a_cell_has_a_name_that_a_file_may_have(kind, keys):
     text = "\n".join(problems(many(60, kind=kind, **keys)))
-    message = r"experiments\[0\]: gives a cell a name of \d{3} characters, more than 240"
+    message = r"experiments\[0\]: the name of a cell has \d{3} characters, more than 240"
     assert re.search(message, text)
 
 
@@ -642,9 +642,7 @@ def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
         scenario("squeezenet1_1", "mobilenet_v3_small"),
         scenario({"model": "squeezenet1_1", "instances": 2}, "mobilenet_v3_small", name="other"),
     ]
-    assert any(
-        "has other settings than scenarios[0]" in line for line in problems({"scenarios": twice})
-    )
+    assert any("differ from scenarios[0]" in line for line in problems({"scenarios": twice}))
 
 
 def test_a_default_that_is_spelt_out_is_no_other_setting():
@@ -1020,7 +1018,7 @@ def test_shared_memory_needs_a_server_on_this_host():
     far = {**BASE["servers"][0], "launcher": "remote", "remote": {"host": "triton.example.org"}}
     shared_memory = {"measurement": {"client": {"shared_memory": True}}}
     (line,) = problems({"servers": [far], **shared_memory})
-    assert "servers[0], launcher 'remote', is not on this host" in line
+    assert "servers[0] (launcher 'remote') is not on this host" in line
     load(shared_memory)
     load({"servers": [far | {"name": "cpu1"}]})
 
@@ -1036,8 +1034,8 @@ def test_a_closed_loop_opens_no_more_connections_than_a_client_process_can(loop)
 
     (found,) = problems(change(protocol="http"))
     assert found == (
-        "scenarios[0].experiments[0]: keeps 501 requests of each tenant in flight, but with http a"
-        " client process can have at most 500 (lower the number, or set"
+        "scenarios[0].experiments[0]: needs 501 requests of each tenant in flight, but a client"
+        " process with http can have at most 500 requests in flight (lower the number, or set"
         " `measurement.client.processes: 2` or `measurement.client.protocol: grpc`)"
     )
     assert problems(change(protocol="http", processes=1)) == (found,)
@@ -1063,9 +1061,9 @@ def test_scenarios_of_one_tenant_on_a_server_agree_about_its_load_lines():
     found = load({"models": [model()], "scenarios": [light, again]})
     assert list(found.cells) == [f"cpu1.squeezenet1_1.{name}.r1" for name in ("peak", "soak-5rps")]
     assert problems({"models": [model()], "scenarios": [light, heavy]}) == (
-        "scenarios[1].experiments[0]: 'squeezenet1_1' alone on 'cpu1' has the load line 'soak-5rps'"
-        " with other settings in scenarios[0].experiments[0] (give one of the tenants another"
-        " `name:`)",
+        "scenarios[1].experiments[0]: 'squeezenet1_1' alone on 'cpu1': the load line"
+        " 'soak-5rps' has other settings in scenarios[0].experiments[0] than here (give one of the"
+        " tenants another `name:`)",
     )
 
 
@@ -1089,8 +1087,7 @@ def test_a_server_may_have_no_price():
                     {**UNPRICED["servers"][0], "other_prices": [BASE["servers"][0]["price"]]}
                 ]
             },
-            "servers[0].price: is missing, although `other_prices:` has rows (move one to"
-            " `price:`)",
+            "servers[0].price: is missing, but `other_prices:` has prices (move one to `price:`)",
         ),
         (
             {**UNPRICED, "demand": {"models": [{"name": "squeezenet1_1", "rps": 3}]}},
@@ -1099,8 +1096,8 @@ def test_a_server_may_have_no_price():
         ),
         (
             {**UNPRICED, "scenarios": [scenario(*PAIR, grid={"vary": {"instances": [1, 2]}})]},
-            "scenarios[0].grid: recommends the cheapest setting, but server 'cpu1' has no price"
-            " (give the server a `price:`)",
+            "scenarios[0].grid: a grid recommends the cheapest setting, but server 'cpu1' has no"
+            " price (give the server a `price:`)",
         ),
     ],
 )

@@ -213,10 +213,10 @@ AUTUMN = [
 def test_the_hour_that_comes_twice_is_two(tmp_path):
     found = read(tmp_path, "\n".join(AUTUMN))
     assert np.diff(found.recorded.starts_s).tolist() == [60.0] * 239
-    note = "without a time zone; the hour that the clock repeats was read as two hours"
+    note = "without a time zone: two equal hours in autumn count as two hours"
     assert note in found.message("x")
     sorted_since = read(tmp_path, "\n".join(sorted(AUTUMN)))
-    assert "an hour that the clock repeats counts double" in sorted_since.message("x")
+    assert "two equal hours in autumn count as one hour" in sorted_since.message("x")
     with_zone = read(tmp_path, "\n".join(f"{text}+01:00" for text in AUTUMN))
     assert with_zone.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
 
@@ -268,7 +268,8 @@ def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps,
     with pytest.raises(TraceError) as error:
         read_named(tmp_path, TraceSource(file="trace.csv"), needs_unit=True)
     assert str(error.value) == (
-        f"{path} does not state the unit of its times. The recording would last"
+        f"{path} does not state the unit of its times. Depending on the unit, the recording"
+        " lasts"
         + (" 11.5 days in s, 16.6 min in ms" if rate_rps < 1 else " 2.76 h in s, 9.95 s in ms")
         + (
             ", 0.995 s in us, 0.000995 s in ns"
@@ -290,7 +291,7 @@ def test_what_was_understood_is_said(tmp_path):
     }
     assert text == {
         "a": "a was read as a CSV file: 3 requests in 2.25 s, 1.33/s; times of column 'TIMESTAMP'"
-        " in dates (without a time zone: an hour that the clock repeats counts double)",
+        " in dates (without a time zone: two equal hours in autumn count as one hour)",
         "b": "b was read as a BurstGPT trace: 4 requests in 101 s, 0.0396/s; times of column"
         " 'Timestamp' in s (random times within intervals of 1 s)",
         "c": "c was read as a text file without column names: 3 requests in 1.5 s, 2/s; times in s",
@@ -301,7 +302,7 @@ def test_what_was_understood_is_said(tmp_path):
 
 FOUND = (
     r"trace\.csv is a CSV file with the columns 'sent', 'size'; its first row is '7', '1'\."
-    r" Name the column of the times: \{file: trace\.csv, column: 'sent', unit: ms\}"
+    r" Name the column with the times: \{file: trace\.csv, column: 'sent', unit: ms\}"
 )
 
 
@@ -311,53 +312,63 @@ FOUND = (
         ("sent,size\n7,1\n8,1\n", {}, FOUND),
         ("name,size\na,b\n", {}, r"column: 'name', unit: ms\}$"),
         ("at,by\n2024-01-01,2024-01-02\n", {}, r"\{file: trace\.csv, column: 'at'\}$"),
-        ("time,ts\n1,2\n", {}, r"Name the column of the times: "),
+        ("time,ts\n1,2\n", {}, r"Name the column with the times: "),
         ("time,size\n1,2\n", {"column": "tme"}, r"has no column 'tme' \(did you mean 'time'\?\)"),
         ("time,size\n1,2\n", {"where": {"user": "a"}}, r"no column 'user' \(known: time, size\)"),
-        ("1\nsoon\nlater\n2\n", {}, r"row 2: 'soon' is no time: .*; row 3: 'later' is no time"),
-        ("a\nb\nc\nd\ne\n", {}, r"columns 'a'; its first row is 'b'\. row 2: 'b' is no time: use"),
-        ("1\na\nb\nc\nd\n", {}, r"row 4: 'c' is no time.*; and 1 more invalid row$"),
-        ("1\nnan\n2", {}, r"row 2: 'nan' is no time"),
-        ("1\n-inf\n2", {}, r"row 2: '-inf' is no time"),
+        (
+            "1\nsoon\nlater\n2\n",
+            {},
+            r"row 2: 'soon' is not a time: .*; row 3: 'later' is not a time",
+        ),
+        (
+            "a\nb\nc\nd\ne\n",
+            {},
+            r"columns 'a'; its first row is 'b'\. row 2: 'b' is not a time: use",
+        ),
+        ("1\na\nb\nc\nd\n", {}, r"row 4: 'c' is not a time.*; and 1 more invalid row$"),
+        ("1\nnan\n2", {}, r"row 2: 'nan' is not a time"),
+        ("1\n-inf\n2", {}, r"row 2: '-inf' is not a time"),
         ("1\n\n2,3\n4\n", {}, r"row 2: '2,3' has 2 of 1 columns"),
         ("size,time\n1,2\n3\n", {}, r"row 3: '3' has 1 of 2 columns"),
-        ("2024-03-31\n12\n", {}, r"row 1: '2024-03-31' is no time"),
-        ("2024-03-31\n31.3.2024\n", {}, r"row 2: '31\.3\.2024' is no time"),
-        ("time\n1\n1\n", {}, r"needs arrivals at two different times"),
-        ("1\n1\n1.0\n", {}, r"needs arrivals at two different times"),
-        ("time_s\n1\n", {}, r"needs arrivals at two different times"),
-        ("time_s\n", {}, r"needs arrivals at two different times"),
+        ("2024-03-31\n12\n", {}, r"row 1: '2024-03-31' is not a time"),
+        ("2024-03-31\n31.3.2024\n", {}, r"row 2: '31\.3\.2024' is not a time"),
+        ("time\n1\n1\n", {}, r"needs arrivals at two or more different times"),
+        ("1\n1\n1.0\n", {}, r"needs arrivals at two or more different times"),
+        ("time_s\n1\n", {}, r"needs arrivals at two or more different times"),
+        ("time_s\n", {}, r"needs arrivals at two or more different times"),
         ("", {}, r"trace\.csv is empty"),
         ("\n\n", {}, r"trace\.csv is empty"),
         ("0\n1000000000000.0\n", {}, r"row 2: '1000000000000\.0' is too large for a time in s"),
         ("1764000000000\n1764000001000\n", {"unit": "s"}, r"too large for a time in s"),
         (b"\x89PNG\xff\x00", {}, r"trace\.csv is neither text nor Parquet"),
-        (b"time\n1\n" + b"\n" * (1 << 20) + b"\xff\n", {}, r"is no CSV file: .*UTF8"),
+        (b"time\n1\n" + b"\n" * (1 << 20) + b"\xff\n", {}, r"is not a valid CSV file: .*UTF8"),
         (b"PAR1and no more", {}, r"is a damaged Parquet file"),
-        ('[{"timestamp": 1}, {"timestamp": 2}]', {}, r"line 1: '\[\{\"tim.* is no JSON object"),
-        ('{\n"timestamp": 1}', {}, r"line 1: '\{.*' is no JSON object \(write one object"),
+        ('[{"timestamp": 1}, {"timestamp": 2}]', {}, r"line 1: '\[\{\"tim.* is not a JSON object"),
+        ('{\n"timestamp": 1}', {}, r"line 1: '\{.*' is not a JSON object \(write one object"),
         ('{"at": 1}\n{"at": "soon"}\n', {}, r"be read as JSON lines: .*from number to string"),
-        ('{"at": 1}\n{"then": 2}\n', {}, r"row 2: 'None' is no time"),
+        ('{"at": 1}\n{"then": 2}\n', {}, r"row 2: 'None' is not a time"),
         ('{"sent": 7, "size": [1]}\n', {}, r"'sent', 'size'; its first row is '7', '\[1\]'"),
         ('{"sent": 7, "size": [1]}\n', {"column": "size"}, r"cannot be read as JSON lines"),
-        (LOG + "soon\n", {}, r"line 4: 'soon' is no line of an access log"),
+        (LOG + "soon\n", {}, r"line 4: 'soon' is not a line of an access log"),
         (azure(minutes=0), {}, r"row 1: the columns after Trigger are not 1, 2, 3 and so on"),
         (azure().replace("2,3", "3,2"), {}, r"row 1: the columns after Trigger are not 1, 2, 3"),
         (azure("o,a,f,http,1,2"), {}, r"row 2: 'o,a,f,http,1,2' has 6 of 7 columns"),
         (
             azure("o,a,f,http,1,2,3", "o,a,f,http,1,-2,3", "o,a,f,http,1,2,3.5"),
             {"where": {"HashFunction": "f"}},
-            r"row 3: '-2' in minute 2 is no count; row 4: '3\.5' in minute 3 is no count",
+            r"row 3: '-2' in minute 2 is not a number of invocations;"
+            r" row 4: '3\.5' in minute 3 is not a number of invocations",
         ),
         (
             azure(f"o,a,f,http,1,2,{2**63 - 1}", f"o,a,f,http,{10**10 - 1},2,3"),
             {},
-            r"row 3: '9999999999' in minute 1 is no count; row 2: '9223.*' in minute 3 is no count",
+            r"row 3: '9999999999' in minute 1 is not a number of invocations;"
+            r" row 2: '9223.*' in minute 3 is not a number of invocations",
         ),
         (TWO_FUNCTIONS, {"where": {"HashFunction": "f3"}}, r"no row whose 'HashFunction' is 'f3'"),
-        (azure(), {}, r"trace\.csv has no row of a function$"),
+        (azure(), {}, r"trace\.csv has no row with invocations of a function$"),
         (INVOCATIONS, {"where": {"func": "f3"}}, r"no row whose 'func' is 'f3' \(known: f1, f2\)"),
-        (INVOCATIONS.replace("5161.5", "then"), {}, r"row 3: 'then' is no time"),
+        (INVOCATIONS.replace("5161.5", "then"), {}, r"row 3: 'then' is not a time"),
         (INVOCATIONS.replace("41.5", "long"), {}, r"row 4: 'long' is not a number"),
         (BURSTGPT, {"where": {"Model": "ChatGTP"}}, r"'ChatGTP' \(did you mean 'ChatGPT'\?\)"),
         (BURSTGPT, {"where": {"Model": "x"}}, r"is 'x' \(known: ChatGPT, GPT-4\)"),
@@ -378,8 +389,8 @@ def test_a_parquet_file_without_times_is_told_with_what_is_there(tmp_path):
     pq.write_table(pa.table({"at": [[1.0], [2.0]], "ok": [True, False]}), path)
     for column, message in {
         None: r"columns 'at', 'ok'; its first row is '\[1\.0\]', 'True'\. Name the column",
-        "at": r"Column 'at' has lists or mappings, not times",
-        "ok": r"row 1: 'True' is no time",
+        "at": r"Column 'at' has lists or mappings in place of times",
+        "ok": r"row 1: 'True' is not a time",
     }.items():
         with pytest.raises(TraceError, match=message):
             read_trace(path, TraceSource(file="trace.parquet", column=column))
@@ -388,7 +399,7 @@ def test_a_parquet_file_without_times_is_told_with_what_is_there(tmp_path):
 def test_a_file_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / "folder").mkdir()
     for file, message in {
-        "none.csv": r"there is no file 'none\.csv' \(of recorded arrivals\)",
+        "none.csv": r"there is no trace file 'none\.csv'",
         "folder": "Is a directory",
         "a\0b": "embedded null byte",
     }.items():

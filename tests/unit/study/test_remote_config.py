@@ -121,7 +121,7 @@ def test_the_gpus_of_a_remote_server_are_its_own():
         (remote(http="[1:2]:80"), "remote.http: '[1:2]:80' is not a valid address"),
         (
             remote(grpc="a:65536"),
-            "remote.grpc: 'a:65536' is not a valid address (parts of a name have 1",
+            "remote.grpc: 'a:65536' is not a valid address (each part of a host",
         ),
         (remote(grpc="a:0"), "remote.grpc: 'a:0' is not a valid address"),
         (
@@ -186,5 +186,5 @@ def test_shared_memory_and_priorities_are_of_servers_that_are_started_here():
     study["scenarios"][0]["tenants"][0]["priority"] = 1
     study["measurement"] = {"client": {"shared_memory": True}}
     text = "\n".join(problems(study))
-    assert "launcher 'remote', is not on this host or cannot access its shared memory" in text
+    assert "(launcher 'remote') is not on this host, or cannot access the shared memory" in text
     assert "tenants[0].priority: server 'far' is remote" in text

@@ -101,7 +101,7 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
             {"process": "gamma", "rates_rps": (1.0,), "percents_of_peak": (30,)},
             r"^: has both `rates_rps:` and `percents_of_peak:`",
         ),
-        ({"process": "mmpp", "cv": 2.0}, r"cv: applies only to `process: gamma`, but process is"
+        ({"process": "mmpp", "cv": 2.0}, r"cv: applies only to `process: gamma`, but `process` is"
                                          r" 'mmpp'"),
         ({"process": "gamma", "burst_s": 2.0}, r"burst_s: applies only to `process: mmpp`"),
         ({"process": "gamma", "traces": ("x",)}, r"traces: applies only to `process: trace`"),
@@ -112,11 +112,12 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
         ),
         (
             {"process": "trace", "traces": ("times.csv", "none.csv")},
-            r"traces\.1: there is no file 'none\.csv' \(of recorded arrivals\)",
+            r"traces\.1: there is no trace file 'none\.csv'",
         ),
         (
             {"process": "trace", "traces": ("ms.csv",)},
-            r"ms\.csv does not state the unit of its times. The recording would last 6\.93 days",
+            r"ms\.csv does not state the unit of its times. Depending on the unit, the recording"
+            r" lasts 6\.93 days",
         ),
         (
             {"process": "trace", "traces": ("times.csv",), "begins_s": (0.0, 250.0)},
@@ -145,7 +146,7 @@ def test_all_problems_of_all_files_are_told_at_once(folder):
     (folder / "bad.csv").write_text("1\nsoon\n2\n")
     found = problems(folder, process="trace", traces=("none.csv", "bad.csv"), cv=2.0)
     assert len(found) == 3 and found[0].startswith("cv: ")
-    assert "none.csv" in found[1] and "row 2: 'soon' is no time" in found[2]
+    assert "none.csv" in found[1] and "row 2: 'soon' is not a time" in found[2]
 
 
 def test_one_problem_of_a_file_that_all_tenants_replay_is_told_once(folder):

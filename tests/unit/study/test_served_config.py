@@ -101,8 +101,9 @@ def test_beside_models_that_are_brought_only_these_have_files():
     ]
     assert files.ceilings(study) == ["results/base/ceilings/far.json"]
     assert problems(mixed) == (
-        "servers[0].remote.other_models: must be allow, since Perseus loads 'squeezenet1_1' beside"
-        " 'mine', which the server already has (or use another server for one of both models)",
+        "servers[0].remote.other_models: must be `allow`, since Perseus loads 'squeezenet1_1'"
+        " beside 'mine', which the server already has (or use another server for one of both"
+        " models)",
     )
 
 
@@ -146,7 +147,7 @@ def asking(**experiment):
             study_of(served(values={"low": 1, "high": 0})),
             "values.low: must be <= `high`, which is 0",
         ),
-        (study_of(served(inputs="none.npz")), "models[0].inputs: there is no file 'none.npz'"),
+        (study_of(served(inputs="none.npz")), "models[0].inputs: there is no numpy.savez file"),
         (
             study_of(served(scale=0.5)),
             "models[0].scale: applies only to the `images:` of a model with `onnx:` or",
@@ -200,8 +201,8 @@ def asking(**experiment):
             )
             for side in ("client", "server")
         ),
-        (asking(kind="startup"), "experiments[0]: 'startup' starts servers, but the server of"),
-        (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' starts servers, but the server of"),
+        (asking(kind="startup"), "experiments[0]: 'startup' restarts the server, but Perseus"),
+        (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' restarts the server, but Perseus"),
         (
             study_of(
                 served(),
@@ -209,7 +210,7 @@ def asking(**experiment):
                 scenarios=[scenario("mine", "twin", servers=["far"])],
             ),
             "scenarios[0].tenants[1].model: 'text_encoder' is also the model of"
-            " scenarios[0].tenants[0], and the statistics of the server do not distinguish both",
+            " scenarios[0].tenants[0], but the statistics of the server do not distinguish two",
         ),
     ],
 )

@@ -1,6 +1,6 @@
-"""Check a configuration; each section has a module of its own.
+"""Check the meaning of a configuration, with one module for each section.
 
-Before these checks, `validation` has checked the keys and the type of each value.
+The module `validation` checks the keys and the types of the values first.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from perseus.study.problems import Problems
 def all_problems(
     study: Definition, folder: Path, prices: PriceList | None, most_cores: int | None
 ) -> Problems:
-    """Yield every problem with its place; paths in the configuration are relative to `folder`.
+    """Yield every problem of a configuration with its place.
 
-    `prices` is None if the price list cannot be read. `most_cores` is the largest number of cores
-    of a server on this machine, or None if unknown.
+    Paths in the configuration are relative to `folder`. `prices` is None if the price list cannot
+    be read. `most_cores` is the largest number of cores of a server on this machine, or None if
+    unknown.
     """
     yield from models.problems(study, folder)
     yield from servers.problems(study, folder, prices)

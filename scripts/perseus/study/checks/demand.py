@@ -15,7 +15,7 @@ FORMS = "`rps:`, or `low_rps:`, `typical_rps:` and `peak_rps:`, or `trace:`"
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the demand. Paths in the configuration are relative to `folder`."""
+    """Yield the problems of the demand."""
     if study.demand is None:
         return
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
@@ -37,7 +37,7 @@ def problems(study: Definition, folder: Path) -> Problems:
                 " server a `price:`, or name only servers with a price)",
             )
     if not any(rate > 0 for item in study.demand.models for rate in item.levels_rps or (1.0,)):
-        yield ("demand", "models"), "have no rate above 0 (give at least one model a rate)"
+        yield ("demand", "models"), "no model has a rate above 0 (give at least one model a rate)"
 
 
 def _unknown(at: Place, name: str, known: Sequence[str], what: str) -> Problems:
@@ -51,7 +51,7 @@ def _rate_problems(at: Place, item: ModelDemand, interval_s: float, folder: Path
     if sum(given) != 1:
         yield at, f"has {'no rate' if not any(given) else 'several rates'} (write {FORMS})"
     elif given[1] and None in three:
-        yield at, "has one or two of `low_rps:`, `typical_rps:` and `peak_rps:` (write all three)"
+        yield at, "`low_rps:`, `typical_rps:` or `peak_rps:` is missing (write all three)"
     elif item.levels_rps and list(item.levels_rps) != sorted(item.levels_rps):
         yield at, "must have `low_rps` <= `typical_rps` <= `peak_rps`"
     if item.trace is not None:

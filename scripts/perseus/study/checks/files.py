@@ -12,19 +12,19 @@ from perseus.study.trace_files import TraceError
 from perseus.study.traces import TraceSource
 
 MAX_INTERVALS: Final = 10_000_000
-"""Largest number of intervals in which the rates of a trace are computed: 19 years of minutes."""
+"""Largest number of intervals (of `interval_s` seconds) in a trace: 19 years of minutes."""
 
 
 def brace_problems(at: Place, path: str) -> Problems:
-    """Yield a problem if Snakemake would misread the path."""
+    """Yield a problem if the path contains a brace, which Snakemake would misread."""
     if "{" in path or "}" in path:
         yield at, f"{path!r} has a brace, which marks a wildcard for Snakemake (rename the file)"
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """Return the result of a test of a path, such as `Path.is_file`.
+    """Return the result of a test of a path, such as `path.is_file`.
 
-    The result is False if the test raises OSError: the path is too long or cannot be accessed.
+    The result is False if the path is too long or cannot be accessed (the test raises OSError).
     """
     try:
         return test()
@@ -37,8 +37,9 @@ def trace_problems(
 ) -> Problems:
     """Yield the problems of a file with recorded arrivals.
 
-    `interval_s` is the length of the intervals of a demand, for which the unit of the times must be
-    known. Without it, Perseus scales the gaps between arrivals, so their unit has no effect.
+    `interval_s` is the length of the intervals in which a demand counts arrivals; a demand needs
+    the time unit of the file. Without `interval_s`, Perseus scales the gaps between arrivals, so
+    the time unit has no effect.
     """
     yield from brace_problems(at, source.file)
     try:

@@ -1,4 +1,5 @@
-"""Check the grids: the number of settings, and which settings can be measured."""
+"""Check the grids (settings that Perseus varies): the number of settings, and which settings can be
+measured."""
 
 from __future__ import annotations
 
@@ -49,18 +50,18 @@ def _grid_problems(
 ) -> Problems:
     count = grid.size * len(servers)
     if not grid.vary.lists:
-        yield (*at, "vary"), "is empty (add a key to vary, such as `instances: [1, 2]`)"
+        yield (*at, "vary"), "names no key to vary (add a key, such as `instances: [1, 2]`)"
         return
     if count > MAX_SETTINGS:
         fewer = "" if grid.design == "one_at_a_time" else "`design: one_at_a_time`, or "
-        yield at, f"has {count} settings, more than {MAX_SETTINGS} (use {fewer}fewer values)"
+        yield at, f"{count} settings are more than {MAX_SETTINGS} (use {fewer}fewer values)"
         return
     for server in servers:
         if server.price is None:
             yield (
                 at,
-                f"recommends the cheapest setting, but server {server.name!r} has no price (give"
-                " the server a `price:`)",
+                f"a grid recommends the cheapest setting, but server {server.name!r} has no price"
+                " (give the server a `price:`)",
             )
         if grid.vary.cores and LAUNCHERS[server.launcher].elsewhere:
             yield (
@@ -87,8 +88,8 @@ def _tells_energy(server: Server) -> bool:
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:
-    """Return the first reason why a variant cannot be measured; empty if the variant can be
-    measured."""
+    """Return the first reason why a variant (the scenario with one setting of its grid) cannot be
+    measured; empty if the variant can be measured."""
     return next(_reasons(variant, models, most_cores), "")
 
 

@@ -14,8 +14,7 @@ from perseus.study.protocols import MAX_IN_FLIGHT
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the section `measurement`. Paths in the configuration are relative to
-    `folder`."""
+    """Yield the problems of the section `measurement`."""
     if study.measurement.client.shared_memory:
         yield from _shared_memory_problems(study)
     yield from _in_flight_problems(study)
@@ -27,13 +26,14 @@ def _shared_memory_problems(study: Definition) -> Problems:
         if not LAUNCHERS[server.launcher].shares_memory:
             yield (
                 ("measurement", "client", "shared_memory"),
-                f"{path(('servers', i))}, launcher {server.launcher!r}, is not on this host or"
-                " cannot access its shared memory (set `shared_memory: false`)",
+                f"{path(('servers', i))} (launcher {server.launcher!r}) is not on this host, or"
+                " cannot access the shared memory of this host (set `shared_memory: false`)",
             )
 
 
 def _in_flight_problems(study: Definition) -> Problems:
-    """Yield the closed loops with more requests in flight than the client processes allow."""
+    """Yield the experiments whose closed loops need more requests in flight than the client
+    processes allow."""
     client = study.measurement.client
     each = MAX_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes
@@ -43,9 +43,9 @@ def _in_flight_problems(study: Definition) -> Problems:
             if wanted > processes * each:
                 yield (
                     ("scenarios", i, "experiments", j),
-                    f"keeps {wanted} requests of each tenant in flight, but with {client.protocol}"
-                    f" a client process can have at most {each} (lower the number, or set"
-                    f" `measurement.client.processes: {math.ceil(wanted / each)}` or"
+                    f"needs {wanted} requests of each tenant in flight, but a client process with"
+                    f" {client.protocol} can have at most {each} requests in flight (lower the"
+                    f" number, or set `measurement.client.processes: {math.ceil(wanted / each)}` or"
                     " `measurement.client.protocol: grpc`)",
                 )
 
@@ -54,7 +54,7 @@ def _arrivals_problems(at: Place, arrivals: ArrivalProcess, folder: Path) -> Pro
     for key, only in (("cv", "gamma"), ("trace", "trace")):
         if getattr(arrivals, key) is not None and arrivals.process != only:
             process = repr(arrivals.process)
-            yield (*at, key), f"applies only to `process: {only}`, but process is {process}"
+            yield (*at, key), f"applies only to `process: {only}`, but `process` is {process}"
     at = (*at, "trace")
     if arrivals.trace is not None:
         yield from trace_problems(at, arrivals.trace, folder)

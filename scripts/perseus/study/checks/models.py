@@ -17,7 +17,7 @@ from perseus.study.problems import Place, Problems, duplicates
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the models. Paths in the configuration are relative to `folder`."""
+    """Yield the problems of the models."""
     yield from duplicates("models", [model.name for model in study.models])
     known = sorted(torchvision_weights())
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
@@ -55,8 +55,8 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 _OF_FILES = ("shape", "deterministic")
 _OF_OTHERS = (*_OF_FILES, "inputs", "values")
-"""`_OF_FILES` are keys that apply only to models with `onnx:` or `served_model:`. `_OF_OTHERS` are
-keys that do not apply to classification models of torchvision."""
+"""`_OF_FILES` has the keys that apply only to models with `onnx:` or `served_model:`. `_OF_OTHERS`
+has the keys that do not apply to classification models of torchvision."""
 
 
 @functools.cache
@@ -89,17 +89,17 @@ def _library_problems(at: Place, architecture: str) -> Problems:
     library, _, name = architecture.partition("/")
     known = list(_others())
     if library == "timm":
-        # If torch is not installed here, the jobs run in another environment, in which they check
-        # the name.
+        # If torch is not installed here, the jobs run in another environment and check the name
+        # there.
         if importlib.util.find_spec("torch") and not importlib.util.find_spec("timm"):
             yield at, TIMM_MISSING.format(architecture)
     elif library != "torchvision":
-        yield at, f"{architecture!r} is of no known library (write timm/NAME or torchvision/NAME)"
+        yield at, f"{architecture!r} names an unknown library (write timm/NAME or torchvision/NAME)"
     elif name in torchvision_weights():
         yield at, f"{name!r} is a classification model (write {name} without torchvision/)"
     elif known and name not in known:
         hint = meant_or_known(name, known)
-        yield at, f"{name!r} is no detection or segmentation model of torchvision{hint}"
+        yield at, f"{name!r} is not a detection or segmentation model of torchvision{hint}"
 
 
 def _others() -> dict[str, tuple[str, ...]]:
@@ -123,15 +123,15 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
     if not found((folder / model.weights).is_file):
         yield (
             at,
-            f"there is no file {model.weights!r} (write a state_dict file, 'random', 'DEFAULT' or a"
-            " torchvision weights name such as IMAGENET1K_V1)",
+            f"there is no file {model.weights!r} (write the path of a state_dict file, 'random',"
+            " 'DEFAULT' or the name of torchvision weights, such as IMAGENET1K_V1)",
         )
 
 
 def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
     given = [key for key in ("inputs", "images", "values") if getattr(model, key) is not None]
     for key in given[1:]:
-        yield (*at, key), f"defines the inputs, as `{given[0]}:` does (remove one of both keys)"
+        yield (*at, key), f"`{given[0]}:` also defines the inputs (remove one of both keys)"
     for key in ("layout", "scale", "mean", "std"):
         if key in model.model_fields_set and (model.is_built or not model.images):
             text = "applies only to the `images:` of a model with `onnx:` or `served_model:`"
@@ -141,7 +141,7 @@ def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
     if model.inputs is not None:
         yield from brace_problems((*at, "inputs"), model.inputs)
         if not found((folder / model.inputs).is_file):
-            yield (*at, "inputs"), f"there is no file {model.inputs!r} (made by numpy.savez)"
+            yield (*at, "inputs"), f"there is no numpy.savez file {model.inputs!r}"
 
 
 def _served_problems(at: Place, model: Model) -> Problems:
@@ -161,7 +161,7 @@ def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems
                 "does not apply to a model with `onnx:` (remove one of both keys)",
             )
     if model.shape and model.input_size:
-        yield (*at, "input_size"), "sets the same sizes as `shape:` (remove one of both keys)"
+        yield (*at, "input_size"), "`shape:` also sets the input size (remove one of both keys)"
     yield from brace_problems((*at, "onnx"), file)
     if not found((folder / file).is_file):
         yield (*at, "onnx"), f"there is no ONNX file {file!r}"
@@ -175,6 +175,6 @@ def _images_problems(at: Place, model: Model, folder: Path) -> Problems:
         for path in image_files(folder / model.images):
             yield from brace_problems(at, str(Path(model.images, path.name)))
     except (FileNotFoundError, NotADirectoryError):
-        yield at, f"there is no folder {model.images!r} (write a folder with PNG or JPEG files)"
+        yield at, f"there is no folder {model.images!r} (it must have PNG or JPEG files)"
     except (OSError, ValueError) as error:
         yield at, f"{model.images!r} cannot be used: {error}"

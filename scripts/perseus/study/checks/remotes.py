@@ -12,16 +12,13 @@ from perseus.study.problems import Place, Problems
 from perseus.study.remote import Remote, one_name
 from perseus.study.server import Server
 
-# The libraries set these headers of HTTP and gRPC.
+# The HTTP and gRPC libraries set these headers.
 RESERVED = {"connection", "content-length", "content-type", "expect", "host", "te", "upgrade"}
 RESERVED |= {"transfer-encoding", "user-agent", "inference-header-content-length"}
 
 
 def remote_problems(at: Place, server: Server, folder: Path) -> Problems:
-    """Yield the problems of the key `remote` of a server.
-
-    Paths in the configuration are relative to `folder`.
-    """
+    """Yield the problems of the key `remote` of a server."""
     at = (*at, "remote")
     elsewhere = LAUNCHERS[server.launcher].elsewhere
     if elsewhere and server.remote is None:
@@ -39,20 +36,21 @@ def _address_problems(at: Place, remote: Remote) -> Problems:
         if not _can_be_reached(address):
             yield (
                 (*at, key),
-                f"{address!r} is not a valid address (parts of a name have 1 to 63 characters,"
-                " ports are from 1 to 65535)",
+                f"{address!r} is not a valid address (each part of a host name has 1 to 63"
+                " characters, and a port is a number from 1 to 65535)",
             )
 
 
 def _given(remote: Remote) -> dict[str, str]:
-    """Return the configured addresses of a remote server, by key."""
+    """Return each configured address of a remote server, by its key (`host`, `grpc`, `http`,
+    `metrics`)."""
     found = {"host": f"[{remote.host}]" if ":" in remote.host else remote.host}
     keys = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
     return found | {key: getattr(remote, key) for key in keys}
 
 
 def _can_be_reached(address: str) -> bool:
-    """Return whether a host, host:port or URL has a valid form."""
+    """Return whether an address is a valid host, host:port or URL."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname or "", parts.port
@@ -71,7 +69,7 @@ def _tls_problems(at: Place, remote: Remote, folder: Path) -> Problems:
     try:
         certificates(folder / remote.tls)
     except OSError:
-        yield at, f"there is no file {remote.tls!r} (write none, system or a PEM file)"
+        yield at, f"there is no file {remote.tls!r} (write none, system or the path of a PEM file)"
     except ValueError as error:
         yield at, f"{remote.tls!r} cannot be used: {error}"
 
@@ -82,7 +80,7 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
             if not _on_loopback(host := _host(address)):
                 yield (
                     at,
-                    f"`tls` is none, so the secret values would reach {host!r} (`{key}:`)"
+                    f"`tls` is none, so the secret headers would reach {host!r} (`{key}:`)"
                     " unencrypted (set `tls:`, or use a tunnel whose local end is at 127.0.0.1)",
                 )
     names = [header.name for header in remote.headers]
@@ -94,7 +92,7 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
 
 
 def _host(address: str) -> str | None:
-    """Return the host of host:port or of a URL; None if there is none."""
+    """Return the host in an address (host:port or URL), or None."""
     try:
         return urlsplit(address if "://" in address else f"//{address}").hostname
     except ValueError:

@@ -1,4 +1,4 @@
-"""Check the scenarios: their servers, tenants and experiments, and ambiguous names."""
+"""Check the scenarios: servers, tenants, experiments, and names with two meanings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from perseus.study.server import Server
 from perseus.study.tenant import Tenant
 
 LONGEST_NAME: Final = 240
-"""Largest length of the name of a cell. A file name may have 255 bytes, and the names of some files
-of a cell have a suffix."""
+"""Largest number of characters of a cell's name. A file name may have 255 bytes, and some file
+names consist of the cell's name and a suffix."""
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the scenarios. Paths in the configuration are relative to `folder`."""
+    """Yield the problems of the scenarios."""
     yield from duplicates("scenarios", [item.name for item in study.scenarios])
     yield from _tenant_conflicts(study)
     yield from _name_problems(study)
@@ -52,7 +52,8 @@ def problems(study: Definition, folder: Path) -> Problems:
 def _tenant_conflicts(study: Definition) -> Problems:
     """Yield the tenants with the same name but different settings.
 
-    These tenants conflict, since Perseus stores a dedicated peak under the name of its tenant.
+    Perseus stores a dedicated peak under the name of its tenant, so one name must not have two
+    settings.
     """
     used: dict[str, tuple[Place, Tenant]] = {}
     for i, item in enumerate(study.scenarios):
@@ -62,15 +63,15 @@ def _tenant_conflicts(study: Definition) -> Problems:
             if other != tenant:
                 yield (
                     at,
-                    f"{tenant.name!r} has other settings than {path(first)}"
-                    " (give one of the tenants another `name:`)",
+                    f"the settings of tenant {tenant.name!r} differ from {path(first)}, a tenant"
+                    " with the same name (give one of the tenants another `name:`)",
                 )
 
 
 def _name_problems(study: Definition) -> Problems:
-    """Yield the shared scenarios that have the name of a tenant on the same server.
+    """Yield each shared scenario whose name is also the name of a tenant on the same server.
 
-    The name of a tenant is already the name of its dedicated scenario.
+    Perseus measures each tenant alone in a scenario with the name of the tenant.
     """
     dedicated: dict[tuple[str, str], Place] = {}
     for i, item in enumerate(study.scenarios):
@@ -83,16 +84,17 @@ def _name_problems(study: Definition) -> Problems:
         if len(item.tenants) > 1 and taken:
             yield (
                 at,
-                f"{item.name!r} is the name of {path(dedicated[taken[0], item.name])}, which"
-                f" Perseus also measures alone on {taken[0]!r} (choose another name)",
+                f"{item.name!r} is also the name of {path(dedicated[taken[0], item.name])}, a"
+                f" tenant that Perseus also measures alone on {taken[0]!r} (choose another name)",
             )
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Yield load lines with the same name but different settings in scenarios of one tenant.
+    """Yield the load lines (searches of one scenario) that have the same name but different
+    settings.
 
-    All scenarios of this one tenant on a server are the same dedicated scenario, so the load lines
-    conflict.
+    Only scenarios of one tenant can have such a conflict: Perseus joins all scenarios of one tenant
+    on one server into one dedicated scenario.
     """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
@@ -106,16 +108,16 @@ def _repeated_lines(study: Definition) -> Problems:
                 if other != settings:
                     yield (
                         at,
-                        f"{item.result_name!r} alone on {server!r} has the load line {run.name!r}"
-                        f" with other settings in {path(first)} (give one of the tenants another"
-                        " `name:`)",
+                        f"{item.result_name!r} alone on {server!r}: the load line {run.name!r} has"
+                        f" other settings in {path(first)} than here (give one of the tenants"
+                        " another `name:`)",
                     )
 
 
 def tenant_problems(
     at: Place, tenant: Tenant, models: Mapping[str, Model], servers: Sequence[Server]
 ) -> Problems:
-    """Return the problems of a tenant on the servers of its scenario."""
+    """Yield the problems of a tenant on the servers of its scenario."""
     if tenant.model not in models:
         hint = meant_or_known(tenant.model, list(models))
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
@@ -159,8 +161,8 @@ def tenant_problems(
     if batching and tenant.max_batch_size == 1:
         yield (
             (*at, "dynamic_batching"),
-            "joins requests into batches, but `max_batch_size` is 1 (increase `max_batch_size:`, or"
-            " remove `dynamic_batching:`)",
+            "dynamic batching joins several requests, but `max_batch_size` is 1 (increase"
+            " `max_batch_size:`, or remove `dynamic_batching:`)",
         )
     if batching and any(size > tenant.max_batch_size for size in batching.preferred_batch_sizes):
         yield (
@@ -253,16 +255,16 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
 
 
 def cell_name(server: str, scenario: str, run: str) -> str:
-    """Return the longest name of a cell of the run: the cell of repeat 100."""
+    """Return the longest possible name of a cell of the run: the name of repeat 100."""
     return f"{server}.{scenario}.{run}.r100"
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Yield a problem if the longest of these names of cells is too long for a file name."""
+    """Yield a problem if the longest of these cell names is too long for a file name."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (
             at,
-            f"gives a cell a name of {len(longest)} characters, more than {LONGEST_NAME}:"
+            f"the name of a cell has {len(longest)} characters, more than {LONGEST_NAME}:"
             f" {longest[:60]}... ({hint})",
         )

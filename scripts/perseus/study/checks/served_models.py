@@ -1,4 +1,4 @@
-"""Check the models that a server already has: allowed servers and settings."""
+"""Check the servers and settings of models with `served_model:`, which a server already has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ OF_THE_SERVER = (
 """Keys of a tenant that configure how the server executes its model."""
 
 Served = tuple[Place, Tenant, Model]
-"""A tenant whose model the server already has, with its place in the configuration."""
+"""A tenant whose model the server already has: its place in the configuration, the tenant, the
+model."""
 
 
 def problems(study: Definition) -> Problems:
@@ -67,16 +68,16 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Yield tenants with the same model on one server, which the statistics of the server cannot
-    distinguish."""
+    """Yield tenants with the same model of one server: the statistics of the server are per model,
+    not per tenant."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
             yield (
                 (*at, "model"),
                 f"{model.served_model!r} is also the model of {path(first[model.served_model])},"
-                " and the statistics of the server do not distinguish both tenants (remove one of"
-                " both tenants)",
+                " but the statistics of the server do not distinguish two tenants with the same"
+                " model (remove one of both tenants)",
             )
 
 
@@ -85,8 +86,8 @@ def _experiment_problems(at: Place, item: ScenarioSettings, served: Tenant) -> P
         if experiment.starts_servers:
             yield (
                 (*at, i),
-                f"{experiment.kind!r} starts servers, but the server of {served.name!r} already"
-                " runs (remove the experiment)",
+                f"{experiment.kind!r} restarts the server, but Perseus cannot restart the server of"
+                f" {served.name!r} (remove the experiment)",
             )
 
 
@@ -100,8 +101,8 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
 
 
 def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
-    """Yield the servers on which deployed models may collide with models that the server already
-    has."""
+    """Yield servers that have models of their own and get deployed models, although
+    `other_models` does not allow both."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.other_models == "allow":
             continue
@@ -117,6 +118,6 @@ def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Pro
         if served and deployed:
             yield (
                 ("servers", i, "remote", "other_models"),
-                f"must be allow, since Perseus loads {deployed[0]!r} beside {served[0]!r}, which"
+                f"must be `allow`, since Perseus loads {deployed[0]!r} beside {served[0]!r}, which"
                 " the server already has (or use another server for one of both models)",
             )

@@ -18,9 +18,9 @@ from perseus.study.server import Server
 
 
 def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
-    """Yield the problems of the servers. Paths in the configuration are relative to `folder`.
+    """Yield the problems of the servers.
 
-    Without a price list, the function does not check prices.
+    If `prices` is None, the function does not check prices.
     """
     yield from duplicates("servers", [server.name for server in study.servers])
     for i, server in enumerate(study.servers):
@@ -34,7 +34,7 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
 
 def _price_problems(at: Place, server: Server, prices: PriceList, costs: Costs) -> Problems:
     if server.price is None and server.other_prices:
-        yield (*at, "price"), "is missing, although `other_prices:` has rows (move one to `price:`)"
+        yield (*at, "price"), "is missing, but `other_prices:` has prices (move one to `price:`)"
     rows = {(*at, "other_prices", i): row for i, row in enumerate(server.other_prices)}
     if server.price is not None:
         rows = {(*at, "price"): server.price, **rows}
@@ -83,8 +83,8 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 def device_problems(at: Place, server: Server) -> Problems:
     """Yield the problems of the GPUs and the runtime of a server.
 
-    The problems are missing or unused GPUs, and a runtime that the device or the launcher does not
-    support.
+    Problems are missing GPUs, GPUs of a server on the CPU, and a runtime that the device or the
+    launcher does not support.
     """
     if server.device == "gpu" and server.gpus is None:
         yield (

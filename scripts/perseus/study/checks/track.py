@@ -9,7 +9,8 @@ from perseus.study.problems import Problems
 
 
 def problems(study: Definition) -> Problems:
-    """Yield a problem if the URI is no valid address of a store, or if it contains a password."""
+    """Yield a problem if the URI is not a valid address of a tracking store, or contains a user or
+    a password."""
     uri = study.track.mlflow
     if uri is None:
         return

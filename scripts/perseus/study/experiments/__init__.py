@@ -1,9 +1,8 @@
 """Define the kinds of experiments. Each kind has a module of the same name in five packages.
 
-The module in study/experiments has the settings and cells of a kind. The module in
-measurement/experiments has its procedure on a server, in results/tables its table, in
-report/figures its figure, and in report/conclusions its conclusion. KINDS is the only list of
-kinds: other code finds the modules of a kind by the name of the kind.
+The five packages are study/experiments (settings and cells), measurement/experiments (procedure on
+a server), results/tables (table), report/figures (figure) and report/conclusions (conclusion).
+`KINDS` is the only list of kinds: code outside this package finds a module by the name of its kind.
 """
 
 from __future__ import annotations
@@ -25,14 +24,15 @@ KINDS: Final = (
     "soak",
     "catalogue",
 )
-"""All kinds, in the order of the documentation. The module of each kind in this package has two
-classes: `Settings` is a part of the configuration, and `Run` is the work of one cell."""
+"""All kinds of experiments, in the order of the documentation. In this package, the module of a
+kind has two classes: `Settings` (a part of the configuration) and `Run` (the work of one cell)."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Kinds that search peaks; these kinds share tables and figures."""
+"""Kinds of experiments that search peaks and share tables and figures."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""Kinds with one table and one figure, which have the name of the kind."""
+"""Kinds of experiments with one table and one figure; the kind, the table and the figure have the
+same name."""
 
 
 def settings_of(kind: str) -> Any:
@@ -41,7 +41,7 @@ def settings_of(kind: str) -> Any:
 
 
 def run_of(kind: str) -> Any:
-    """Return the class `Run` of a kind of experiment; a run is the work of one cell."""
+    """Return the class `Run` (the work of one cell) of a kind of experiment."""
     return import_module(f"{__name__}.{kind}").Run
 
 
@@ -50,4 +50,5 @@ def _as_run(value: Any) -> Any:
 
 
 RunOfKind = BeforeValidator(_as_run)
-"""Type of a run of any kind in a task: the class `Run` of the kind validates it."""
+"""Type of the field `run` of a task: the class `Run` of the experiment's kind validates the
+field."""

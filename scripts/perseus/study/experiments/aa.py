@@ -1,5 +1,5 @@
-"""Define the experiment `aa` (A/A test): measure the same throughput on restarted servers, to find
-the noise floor of the host."""
+"""Define the experiment `aa` (A/A test): measure one throughput on restarted servers, to find the
+noise floor of the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """Windows of a closed loop on one server after another, all with the same settings."""
+    """Windows of a closed loop with the same settings, on one restarted server after another."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"
@@ -31,9 +31,9 @@ class Settings(ExperimentSettings):
 
     kind: Literal["aa"] = Field(
         description=(
-            "`aa` measures the same throughput repeatedly, on restarted servers. The differences"
-            " between the throughputs show the noise of the host, which the report states beside"
-            " savings."
+            "`aa` measures the throughput of the same load repeatedly, on restarted servers. The"
+            " differences between the throughputs show the noise of the host, which the report"
+            " states beside savings."
         )
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(
@@ -42,15 +42,14 @@ class Settings(ExperimentSettings):
     windows: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=4,
         description=(
-            "Number of counted windows on each server. Before them, each server has one window"
-            " that does not count."
+            "Number of counted windows on each server, after one window that does not count."
         ),
     )
     concurrency: Annotated[Whole, Field(ge=1, le=1024)] = Field(
         default=4,
         description=(
-            "Concurrency: requests of each tenant in flight. The number must be large enough to"
-            " keep the server busy."
+            "Concurrency: number of requests of each tenant in flight, large enough to keep the"
+            " server busy."
         ),
     )
 

@@ -18,18 +18,18 @@ Rates = Annotated[
     Rate | tuple[Rate, ...],
     Field(
         description=(
-            "requests/s: one number for all other tenants, or a list with one number for each"
-            " other tenant, in the order of the tenants"
+            "requests/s of the tenants at fixed rates: one number for all, or a list with one"
+            " number for each of these tenants, in the order of the tenants"
         )
     ),
 ]
 
 
 class Run(peak.Run):
-    """Search for a peak along a load line on which only the rate of the tenant `searched` varies.
+    """Search for a peak by varying only the rate of the tenant `searched`.
 
-    All other tenants stay at `background_percent` % of their dedicated peaks, or at `rates_rps`,
-    which has one rate for all other tenants, or one rate for each other tenant in their order.
+    All other tenants stay at `background_percent` % of their dedicated peaks, or at `rates_rps`
+    (one rate for all other tenants, or one rate for each).
     """
 
     kind: Literal["background"] = "background"
@@ -64,7 +64,7 @@ class Settings(ExperimentSettings):
         " at fixed rates, as in the PERSEUS paper of 2020."
     )
     search: Text = Field(
-        description="The tenant whose peak is searched.", examples=["squeezenet1_1"]
+        description="The tenant whose peak Perseus searches.", examples=["squeezenet1_1"]
     )
     percents_of_peak: Annotated[tuple[peak.Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
@@ -102,7 +102,7 @@ class Settings(ExperimentSettings):
         if (self.percents_of_peak is None) == (self.rates_rps is None):
             yield (
                 (),
-                "needs either `percents_of_peak:` or `rates_rps:`, the rates of the other tenants",
+                "needs the rates of the other tenants: either `percents_of_peak:` or `rates_rps:`",
             )
         if self.search not in tenants:
             hint = meant_or_known(self.search, tenants)

@@ -1,5 +1,5 @@
-"""Define the base classes of experiments: settings in the configuration, and runs with one cell
-each."""
+"""Define the base classes of experiments: settings (in the configuration) and runs (the work of one
+cell)."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""Largest allowed rate of a tenant, which is more than one process can send."""
+"""Largest allowed rate of a tenant in requests/s. One client process cannot reach this rate."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
 
 class ExperimentRun(Part):
-    """A run is the work of one cell of an experiment. `name` is a part of the id of the cell."""
+    """The work of one cell of an experiment. The id of the cell contains `name`."""
 
     kind: str
     name: str
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """True if the rates of the run are shares of dedicated peaks. Perseus then measures the
-        dedicated peaks first."""
+        """True if the rates of the run are shares of dedicated peaks. Perseus measures the
+        dedicated peaks before such a run."""
         return False
 
     @property
     def is_survey(self) -> bool:
         """True if the run measures one tenant alone for the table `catalogue`.
 
-        The run replaces the search for a dedicated peak. A model that cannot be exported or served
-        becomes a row of the table with the reason.
+        This run replaces the search for the dedicated peak of the tenant. If a model cannot be
+        exported or served, its row in the table says why.
         """
         return False
 
@@ -57,8 +57,8 @@ class ExperimentRun(Part):
 
     @property
     def needs_copies(self) -> bool:
-        """True if the run uses the results of scenarios in which one of its models shares the
-        server with copies of itself. The study need not have such scenarios."""
+        """True if the run uses the results of scenarios with several copies of one of its models,
+        if the study has such scenarios."""
         return False
 
     @property
@@ -68,8 +68,8 @@ class ExperimentRun(Part):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files that the run reads, as named in the configuration; these files are inputs of the
-        job."""
+        """Paths of the files that the run reads, as in the configuration. These files are inputs of
+        the Snakemake job."""
         return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
@@ -80,13 +80,14 @@ class ExperimentSettings(Part):
 
     @property
     def starts_servers(self) -> bool:
-        """True if the experiment starts several servers, which is impossible for a server that
-        already runs."""
+        """True if the experiment starts several servers. Such an experiment is impossible with a
+        remote server, which already runs."""
         return False
 
     @property
     def most_in_flight(self) -> int:
-        """Largest configured concurrency of each tenant in closed loops; 0 without closed loops."""
+        """Largest number of requests in flight that the settings configure for each tenant; 0
+        without closed loops."""
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
@@ -94,25 +95,25 @@ class ExperimentSettings(Part):
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """Yield the runs for a demand in which each tenant has this share of all requests.
+        """Yield the runs; `rate_shares` has the share of each tenant in all requests of the demand.
 
-        The shares are empty if the demand does not name all tenants.
+        `rate_shares` is empty if the demand does not name all tenants.
         """
         return self.runs()
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return the same settings with other names of tenants; `names` maps each old name to the
-        new name."""
+        """Return the settings with new names of tenants; `names` maps each old name to its new
+        name."""
         return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
-        """Return the problems of the settings in a scenario with these tenants.
+        """Yield the problems of the settings in a scenario with these tenants.
 
-        The place of a problem is relative to the settings.
+        The place of a problem is a path of keys inside the settings.
         """
         yield from ()
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
-        """Return the problems of the files that the settings name; paths are relative to
+        """Yield the problems of the files that the settings name; their paths are relative to
         `folder`."""
         yield from ()

@@ -1,5 +1,5 @@
-"""Define the experiment `catalogue`: a half-minute measurement of one network, for a comparison of
-many networks."""
+"""Define the experiment `catalogue`: measure one network in half a minute, to compare many
+networks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perseus.study.problems import Problems
 
 
 class Run(ExperimentRun):
-    """Measurement of a tenant alone: first in the process of the client without a server, then on a
-    server with two SLAs."""
+    """Measurement of one tenant: first without a server, in the process of the client; then alone
+    on a server, with two SLAs."""
 
     kind: Literal["catalogue"] = "catalogue"
     name: str = "catalogue"
@@ -32,22 +32,23 @@ class Settings(ExperimentSettings):
 
     kind: Literal["catalogue"] = Field(
         description=(
-            "`catalogue` measures a tenant alone in half a minute, in place of the search for its"
-            " dedicated peak, so that you can compare many networks. It measures the throughput of"
-            " the network without a server, the saturation throughput of a server, and the largest"
-            " rates within two SLAs (docs/explanation/catalogue.md)."
+            "`catalogue` measures a tenant alone in half a minute, so that you can compare many"
+            " networks. Perseus measures the throughput of the network without a server, the"
+            " saturation throughput of the server, and the largest rates within two SLAs"
+            " (docs/explanation/catalogue.md). Perseus does not search the dedicated peak of this"
+            " tenant."
         )
     )
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
         default=3.0,
         description=(
-            "A second SLA, besides the SLA of the model, has this multiple of the median latency"
-            " without load as its latency, and the percentile of the SLA of the model."
+            "The latency limit of a second SLA, as a multiple of the median latency without load."
+            " The second SLA has the same percentile as the SLA of the model."
         ),
     )
     in_process_s: Annotated[Real, Field(ge=0.2, le=60)] = Field(
         default=2.0,
-        description="Seconds of inferences without a server, in the process of the client.",
+        description="Least duration of the measurement without a server, in seconds.",
     )
 
     def runs(self) -> Iterator[Run]:

@@ -14,7 +14,7 @@ Concurrency = Annotated[Whole, Field(ge=1, le=1024)]
 
 
 class Run(ExperimentRun):
-    """Closed loops with these concurrencies of each tenant, one after another."""
+    """One closed loop after another, with these numbers of requests of each tenant in flight."""
 
     kind: Literal["concurrency"] = "concurrency"
     name: str = "concurrency"

@@ -1,4 +1,5 @@
-"""Define the experiment `frontier`: peaks of mixes that Perseus chooses during the measurement."""
+"""Define the experiment `frontier`: search the peaks of mixes that Perseus chooses from earlier
+results."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from perseus.study.problems import Problems
 class Run(peak.Run):
     """Search for the peak of a mix whose weights follow from the results of earlier mixes.
 
-    `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus does not
-    measure the mix if the error of its prediction is at most `predict_within_percent`. If
-    `predict_within_percent` is None, the prediction must be as exact as a second measurement.
+    `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus predicts the
+    peak if the error of the prediction is at most `predict_within_percent`. If this limit is None,
+    the error may be as large as the difference between two measurements of the same mix.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -42,8 +43,8 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """True if Perseus may predict the mix, since predictions use scenarios with copies of a
-        model."""
+        """True if Perseus may predict the peak of the mix: predictions use scenarios with several
+        copies of a model."""
         return self.predict
 
 
@@ -56,32 +57,32 @@ class Settings(ExperimentSettings):
 
     kind: Literal["frontier"] = Field(
         description=(
-            "`frontier` searches the peaks of mixes that Perseus chooses. With two tenants,"
-            " Perseus places each mix where the frontier bends or is most uncertain. With more"
-            " tenants, the order of the mixes is: the mix of the `demand` in the ratio of its"
-            " typical rates, if the demand names all tenants; all tenants with equal weights;"
-            " pairs of tenants; all tenants with a double weight for one tenant."
+            "`frontier` searches the peaks of mixes that Perseus chooses. With two tenants, Perseus"
+            " chooses mixes at which the frontier bends or is most uncertain. With three or more"
+            " tenants, Perseus measures these mixes in turn: the ratio of the typical rates of the"
+            " `demand` (if the demand names all tenants), all tenants with equal weights, each pair"
+            " of tenants, and all tenants with a double weight for one tenant."
         )
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
-        default=5, description="Number of mixes. Each mix is one cell per repeat."
+        default=5, description="Number of mixes. Perseus searches one peak for each mix."
     )
     predict: Flag = Field(
         default=False,
         description=(
-            "With `true`, Perseus does not measure a mix if it can predict the sharing ratio of the"
-            " mix well enough. The prediction uses the dedicated cells, earlier mixes, and"
-            " scenarios in which a model shares the server with copies of itself. The verdict of a"
-            " mix that is not measured is `predicted`."
+            "With `true`, Perseus does not measure a mix if a prediction of its sharing ratio has"
+            " at most the error `error_percent`. The prediction uses the results of the dedicated"
+            " peaks, of earlier mixes, and of scenarios with several copies of one model. The"
+            " verdict of a predicted mix is `predicted`."
         ),
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
         description=(
-            "With `predict`: the largest error of a prediction, in percent of the sharing ratio,"
-            " that nine of ten predictions must keep. Perseus never estimates this error below the"
-            " error of a measurement. Default: the difference that chance may cause between two"
-            " measurements of the same mix."
+            "With `predict`: the largest accepted error of a prediction, in percent of the sharing"
+            " ratio. Nine of ten predictions must have at most this error. Perseus never estimates"
+            " the error of a prediction below the error of a measurement. Default: the difference"
+            " that chance may cause between two measurements of the same mix."
         ),
     )
 
@@ -90,10 +91,10 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """Yield the runs for a demand in which each tenant has this share of all requests.
+        """Yield the runs; `rate_shares` has the share of each tenant in all requests of the demand.
 
-        With more than two tenants, one point is the mix of the demand. Perseus always measures this
-        mix, since the user asks about it.
+        With three or more tenants, one of the mixes has these shares. Perseus always measures this
+        mix and never predicts its peak, since the user asks about this mix.
         """
         runs = self.runs()
         if len(rate_shares) > 2:
@@ -112,6 +113,6 @@ class Settings(ExperimentSettings):
 
 
 def most_points(tenants: int) -> int:
-    """Return the largest number of points for three or more tenants (see
+    """Return the largest number of mixes for three or more tenants (see
     `perseus.peak.frontier`)."""
     return 1 + tenants * (tenants - 1) // 2 + tenants

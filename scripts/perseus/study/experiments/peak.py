@@ -16,17 +16,17 @@ from perseus.study.problems import Problems
 Weight = Annotated[Whole, Field(ge=0, le=1000)]
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 DEMANDED: Final = "mix-demand"
-"""Name of the mix that follows from the demand of a study."""
+"""Name of the mix that has the ratio of the demand of a study."""
 
 
 class Run(ExperimentRun):
-    """Search along a load line, whose rates are in units of the dedicated peaks.
+    """Search for a peak along a load line (the rates of all tenants, as a function of one load
+    factor).
 
-    `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
-    `weights`) or "hold" (`background_tenant` stays at `background_percent` % of its dedicated peak,
-    and all other rates rise). The rates of a mix with `rate_shares` rise in the ratio of these
-    shares of all requests, so its weights follow from the dedicated peaks. Kinds that search along
-    other load lines are subclasses.
+    `line` is "dedicated" (one tenant alone), "mix" (the rates of all tenants rise in the ratio of
+    `weights`, in units of the dedicated peaks) or "hold" (the tenant `background_tenant` stays at
+    `background_percent` % of its dedicated peak, and all other rates rise). With `rate_shares` in
+    place of `weights`, the requests/s of a mix rise in the ratio of these shares.
     """
 
     kind: str = "peak"
@@ -39,27 +39,27 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """Return the load line of a tenant alone. Its name contains `preset`, which is None for the
-        preset of the study."""
+        """Return the search for a dedicated peak. The name of the search contains `preset`, unless
+        `preset` is None (the preset of the study)."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
     def mix(cls, weights: Sequence[int]) -> Run:
-        """Return the load line on which all rates rise in this ratio, in units of dedicated peaks;
-        [2, 2] is the same load line as [1, 1]."""
+        """Return the search for the peak of a mix. `weights` is the ratio of the rates in units of
+        the dedicated peaks: [2, 2] is the same as [1, 1]."""
         divisor = math.gcd(*weights) or 1
         reduced = tuple(weight // divisor for weight in weights)
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """Return the load line on which all rates rise in the proportion of these request rates."""
+        """Return the search for the peak of the mix with these shares of all requests."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
     def hold(cls, tenant: str, percent: int) -> Run:
-        """Return the load line on which `tenant` stays at `percent` % of its dedicated peak while
-        all other rates rise."""
+        """Return the search in which `tenant` stays at `percent` % of its dedicated peak and all
+        other rates rise."""
         return cls(
             line="hold",
             name=f"hold-{tenant}-{percent}",
@@ -72,28 +72,30 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """Return the load line of a mix whose weights become known only during the measurement."""
+        """Return this search with the weights of the mix, which are known only after earlier
+        cells."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the tenants that stay at a fixed rate on this load line."""
+        """Return the tenants that stay at a fixed rate during the search."""
         return tuple(name for name in names if name == self.background_tenant)
 
     def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
-        """Return the fixed rate of each tenant that stays at a fixed rate, in requests/s."""
+        """Return the rate in requests/s of each tenant that stays at a fixed rate during the
+        search."""
         share = self.background_percent / 100
         return {name: share * dedicated_rps[name] for name in self.background_tenants(names)}
 
     @property
     def background_at(self) -> str:
-        """The fixed rates of this load line as text, such as "50 %" of the dedicated peak."""
+        """The fixed rates as text: "50 %" (of the dedicated peak), or requests/s."""
         return f"{self.background_percent} %"
 
 
 DEDICATED = Run.dedicated()
-"""Search for a dedicated peak, which Perseus runs for every tenant of a shared scenario."""
+"""The search for a dedicated peak with the preset of the study."""
 
 
 class Settings(ExperimentSettings):
@@ -105,8 +107,9 @@ class Settings(ExperimentSettings):
     mixes: Annotated[tuple[tuple[Weight, ...], ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "The mixes. A mix such as [3, 1] is the ratio in which the rates of the tenants rise"
-            " together, in units of their dedicated peaks and in the order of the tenants."
+            "The mixes. A mix such as [3, 1] has one weight for each tenant, in the order of the"
+            " tenants: the rate of the first tenant, as a share of its dedicated peak, is three"
+            " times the share of the second tenant."
         ),
     )
     hold: Text | None = Field(

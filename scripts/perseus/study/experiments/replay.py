@@ -1,5 +1,5 @@
-"""Define the experiment `replay`: bursty or recorded arrivals of all tenants together and of each
-tenant alone."""
+"""Define the experiment `replay`: bursty or recorded arrivals, for all tenants together and for
+each tenant alone."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Begin = Annotated[Real, Field(ge=0)]
 
 
 def of_tenant(values: Sequence[T], tenant: int) -> T:
-    """Return the value for one tenant, from a list with one value for each tenant or one value for
-    all tenants."""
+    """Return the value for one tenant; `values` has one value for each tenant, or one value for all
+    tenants."""
     return values[tenant % len(values)]
 
 
@@ -35,7 +35,7 @@ class ReplayPhase(NamedTuple):
 
 
 class Bursts(Part):
-    """Parameters of a Markov-modulated Poisson process: the fields of `traffic.mmpp.Mmpp`."""
+    """Parameters of the bursts (a Markov-modulated Poisson process), as in `traffic.mmpp.Mmpp`."""
 
     burst_factor: float
     burst_s: float
@@ -43,8 +43,8 @@ class Bursts(Part):
 
 
 class Trace(Part):
-    """Parts of traces that a replay selects. A list has one entry for each tenant, or one entry for
-    all tenants."""
+    """Parts of trace files that a replay selects. Each list has one entry for each tenant, or one
+    entry for all tenants."""
 
     sources: tuple[TraceSource, ...]
     begins_s: tuple[float, ...]
@@ -52,11 +52,11 @@ class Trace(Part):
 
 
 class Run(ExperimentRun):
-    """A window with all tenants, and a window with each tenant alone.
+    """One window with all tenants together, and one window with each tenant alone.
 
-    The mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks. If both are empty,
-    the rates are the recorded rates. `cv` applies to the process gamma, `bursts` to mmpp, `trace`
-    to trace.
+    The mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks. If both lists are
+    empty, the tenants get the recorded rates. `cv` applies only to the arrival process gamma,
+    `bursts` only to mmpp, `trace` only to trace.
     """
 
     kind: Literal["replay"] = "replay"
@@ -95,22 +95,22 @@ OF_PROCESS: Final = {
     **dict.fromkeys(("burst_factor", "burst_s", "burst_share"), "mmpp"),
     **dict.fromkeys(("traces", "begins_s", "time_scale"), "trace"),
 }
-"""Keys that apply to one arrival process only."""
+"""Keys that apply only to this arrival process."""
 
 LISTS: Final = ("rates_rps", "percents_of_peak", "traces", "begins_s")
 """Keys whose list has one entry for each tenant, or one entry for all tenants."""
 
 
 class Settings(ExperimentSettings):
-    """Offer bursty or recorded arrivals. A list has one entry for each tenant, or one entry for all
-    tenants."""
+    """Offer bursty or recorded arrivals. Each list has one entry for each tenant, or one entry for
+    all tenants."""
 
     kind: Literal["replay"] = Field(
         description=(
-            "`replay` offers the same bursty or recorded arrivals to all tenants together and to"
-            " each tenant alone. The results are the share of requests within the SLA over time,"
-            " the worst minute, and the recovery time after bursts. A list has one entry for each"
-            " tenant in their order, or one entry for all tenants."
+            "`replay` sends bursty or recorded requests of all tenants together, and then the same"
+            " requests of each tenant alone. The results are the share of requests within the SLA"
+            " over time, the worst minute, and the recovery time after bursts. Each list has one"
+            " entry for each tenant, in the order of the tenants, or one entry for all tenants."
         )
     )
     name: Name | None = Field(
@@ -122,25 +122,29 @@ class Settings(ExperimentSettings):
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
         description=(
-            "Arrival process: gaps with a `gamma` distribution; bursts of a Markov-modulated"
-            " Poisson process (`mmpp`); a recorded `trace`; or, for comparison, `poisson`."
+            "Arrival process: `gamma` (gamma-distributed gaps between arrivals), `mmpp` (bursts of"
+            " a Markov-modulated Poisson process), `trace` (a recording) or, for comparison,"
+            " `poisson`."
         ),
         examples=["mmpp"],
     )
     duration_s: Annotated[Real, Field(ge=1, le=3600)] = Field(
         default=120.0,
         description=(
-            "Seconds of arrivals. Perseus replays them once to all tenants together and once to"
-            " each tenant alone."
+            "Duration of the replay with all tenants together, and of each replay with one tenant"
+            " alone, in seconds."
         ),
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description=("Mean rates in requests/s. Default for a trace: the recorded rates."),
+        description=(
+            "Mean rates of the tenants in requests/s. Default for a trace: the recorded rates."
+        ),
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Mean rates in percent of the dedicated peaks, in place of `rates_rps`.",
+        description="Mean rates of the tenants in percent of their dedicated peaks, in place of"
+        " `rates_rps`.",
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
         default=None,
@@ -151,8 +155,8 @@ class Settings(ExperimentSettings):
     )
     burst_factor: Annotated[Real, Field(gt=1, le=1000)] | None = Field(
         default=None,
-        description="Rate in a burst divided by the rate between bursts; only for process `mmpp`."
-        " Default: 5.",
+        description="Arrival rate in a burst, divided by the arrival rate between bursts; only for"
+        " process `mmpp`. Default: 5.",
     )
     burst_s: Annotated[Real, Field(gt=0, le=3600)] | None = Field(
         default=None,
@@ -171,14 +175,14 @@ class Settings(ExperimentSettings):
     )
     begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Second of the trace at which the replay begins; only for process `trace`."
-        " Default: 0.",
+        description="Position in the trace at which the replay begins, in seconds; only for process"
+        " `trace`. Default: 0.",
     )
     time_scale: Annotated[Real, Field(gt=0, le=1000)] | None = Field(
         default=None,
         description=(
-            "Seconds of the replay for one second of the trace: 0.1 replays the trace ten times as"
-            " fast; only for process `trace`. Default: 1."
+            "Duration of the replay, divided by the recorded duration: 0.1 replays the trace ten"
+            " times as fast. Only for process `trace`. Default: 1."
         ),
     )
 
@@ -213,7 +217,10 @@ class Settings(ExperimentSettings):
     def problems(self, tenants: Sequence[str]) -> Problems:
         for key, only in OF_PROCESS.items():
             if getattr(self, key) is not None and self.process != only:
-                yield (key,), f"applies only to `process: {only}`, but process is {self.process!r}"
+                yield (
+                    (key,),
+                    f"applies only to `process: {only}`, but `process` is {self.process!r}",
+                )
         if self.process == "trace" and self.traces is None:
             yield ("traces",), "is missing (files of recorded arrivals)"
         if self.rates_rps is not None and self.percents_of_peak is not None:
@@ -225,8 +232,8 @@ class Settings(ExperimentSettings):
             if count > 1 and count != len(tenants):
                 yield (
                     (key,),
-                    f"has {count} entries for {len(tenants)} tenants (write one entry for each, or"
-                    " one for all)",
+                    f"has {count} entries for {len(tenants)} tenants (write one entry for each"
+                    " tenant, or one for all)",
                 )
 
     @property
@@ -253,7 +260,7 @@ class Settings(ExperimentSettings):
     def _part_problems(
         self, recorded: Recorded, source: TraceSource, begin_s: float
     ) -> Iterator[str]:
-        """Yield the problems of the part of a trace that one tenant replays."""
+        """Yield the problems of the part of a trace file that one tenant replays."""
         scale = self._trace.time_scale
         end_s = begin_s + self.duration_s / scale
         has_s = max(0.0, recorded.length_s - begin_s) * scale

@@ -1,5 +1,5 @@
-"""Define the experiment `slowdown`: the latency of every tenant beside every other tenant, and
-alone."""
+"""Define the experiment `slowdown`: measure the latency of every tenant beside every other tenant,
+and alone."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from perseus.study.experiments.base import MAX_RPS, ExperimentRun, ExperimentSet
 from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
-"""Default rate in percent of the dedicated peak. At this rate, two tenants do not fill a server,
-but the requests of one tenant wait for requests of the other tenant."""
+"""Default rate of each tenant in percent of its dedicated peak. At this rate, two tenants do not
+fill a server, but their requests wait for each other."""
 
 
 class Run(ExperimentRun):
-    """Rounds of windows with all pairs of tenants.
+    """Several rounds of windows, in which each round measures all pairs of tenants.
 
-    The rate of each tenant is `percent_of_peak` % of its dedicated peak, or `rate_rps` for all
-    tenants. The other value is None.
+    The rate of each tenant is `percent_of_peak` % of its dedicated peak, or `rate_rps`: one of
+    these two values is None.
     """
 
     kind: Literal["slowdown"] = "slowdown"
@@ -36,12 +36,12 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure every tenant beside every other tenant, and alone."""
+    """Measure the latency of every tenant beside every other tenant, and alone."""
 
     kind: Literal["slowdown"] = Field(
         description=(
-            "`slowdown` measures every tenant beside every other tenant, and alone at the same"
-            " rate. For each pair, it reports the slowdown: latency beside the other tenant /"
+            "`slowdown` measures the latency of every tenant beside every other tenant, and alone"
+            " at the same rate. The slowdown is the latency beside the other tenant, divided by the"
             " latency alone."
         )
     )

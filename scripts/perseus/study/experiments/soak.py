@@ -1,4 +1,5 @@
-"""Define the experiment `soak`: constant load for hours, to find drift and leaks."""
+"""Define the experiment `soak`: offer constant load for hours, to find drift of the latency and
+memory leaks."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""Number of windows of a soak, unless a window would be too short or too long. The estimate of the
-drift needs half of this number."""
+"""Number of windows of a soak, if the length of a window is within `SHORTEST_WINDOW_S` and
+`LONGEST_WINDOW_S`. The result is valid if at least half of the windows are valid."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
-"""Least and largest length of a window in seconds. A percentile needs some requests, and the client
-keeps the requests of one window in memory."""
+"""Least and largest length of a window in seconds. A shorter window has too few requests for a
+percentile. The client keeps all requests of one window in memory."""
 
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 
@@ -25,7 +26,7 @@ Percent = Annotated[Whole, Field(ge=1, le=99)]
 class Run(ExperimentRun):
     """Fixed rates of all tenants on one server, in windows of `window_s` seconds.
 
-    Either `percents_of_peak` or `rates_rps` has one entry per tenant; the other list is empty.
+    Either `percents_of_peak` or `rates_rps` has one rate per tenant; the other list is empty.
     """
 
     kind: Literal["soak"] = "soak"
@@ -45,8 +46,8 @@ class Settings(ExperimentSettings):
 
     kind: Literal["soak"] = Field(
         description=(
-            "`soak` offers fixed rates to one server for hours, and measures the drift of latency,"
-            " memory and open file descriptors."
+            "`soak` offers fixed rates to one server for hours, and measures how latency, memory"
+            " and the number of open file descriptors change."
         )
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(

@@ -1,4 +1,4 @@
-"""Define the experiment `startup`: the start times of a server."""
+"""Define the experiment `startup`: measure the start time of a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PageCache = Literal["warm", "cold"]
 
 
 class Run(ExperimentRun):
-    """Starts of a fresh server, for each state of the page cache in turn."""
+    """Repeated starts of a new server, alternately with each state of the page cache."""
 
     kind: Literal["startup"] = "startup"
     name: str = "startup"
@@ -46,9 +46,10 @@ class Settings(ExperimentSettings):
     page_cache: Annotated[tuple[PageCache, ...], Field(min_length=1), Different] = Field(
         default=("warm",),
         description=(
-            "State of the page cache of the host when a server starts. `warm` leaves the model"
-            " files in the page cache. `cold` removes them before each start, if the system"
-            " supports this. The table `startup` states which share of the files was in memory."
+            "State of the page cache of the host when a server starts. With `warm`, the model files"
+            " stay in the page cache. With `cold`, Perseus removes the model files from the page"
+            " cache before each start, if the system supports the removal. The table `startup`"
+            " states the share of the files in memory."
         ),
         json_schema_extra={"uniqueItems": True},
     )

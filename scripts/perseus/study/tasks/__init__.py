@@ -1,7 +1,7 @@
 """Define the tasks: the settings that a job needs, as one typed model for each rule.
 
-The params of a rule contain the plain form of a task, and the script of the rule validates the task
-again. A setting outside the task cannot change the output of the job, and a change of the task runs
-the job again. Each task has a module of its own, so that an edit of one module does not run the
-jobs of all rules again.
+The `params` of a rule contain a task as dictionaries, and the script of the rule validates these
+dictionaries. Only settings in the task can change the output of a job, and each change of the task
+repeats the job. Each task has a module of its own, so that an edit of one task does not repeat the
+jobs of all rules.
 """

@@ -1,4 +1,5 @@
-"""Define the task: measure the client ceiling beside one server."""
+"""Define the task: measure the client ceiling (the highest rate that the client can send) beside
+one server."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from perseus.study.traces import TraceOf
 
 
 class RequestOfModel(Part):
-    """Requests to a model, each with `images` images.
+    """The requests to one model, each with `images` images.
 
-    `sla_ms` is the latency of the SLA of the model, rounded down to 50, 100, 200, 500, ... ms, so
-    that a small change of the SLA does not repeat the measurement. The allowed send lag follows
-    from `sla_ms`.
+    `sla_ms` is the latency limit of the model's SLA. The allowed send lag follows from `sla_ms`.
+    The limit is rounded down to 50, 100, 200, 500, ... ms, so that a small change of the SLA does
+    not repeat the measurement.
     """
 
     model: str
@@ -21,12 +22,14 @@ class RequestOfModel(Part):
 
 
 class CeilingTask(Part):
-    """Settings of the measurement of a client ceiling. The shapes of the requests are in files.
+    """Settings of the measurement of a client ceiling. Input files of the job contain the shapes of
+    the requests.
 
-    For every launcher and runtime, Perseus measures the ceiling with a local server and a null
-    model, which does no work. `cores` is the number of cores of the server of the study, or None if
-    it is remote. For a remote server, the client has `client_cores`, and the null model has all
-    other cores. `trace` is the trace of the arrival process, or None.
+    For every launcher and runtime, Perseus measures the client ceiling with a server on this host
+    and a null model (a model that does no work). `cores` is the number of cores of the study's
+    server, or None for a remote server. Beside a remote server, the client uses `client_cores`
+    cores, and the null model uses all other cores of this host. `trace` is the trace of the arrival
+    process, or None.
     """
 
     server: str

@@ -6,10 +6,11 @@ from perseus.study.base import Part
 
 
 class CheckTask(Part):
-    """The inputs of the check of the tables.
+    """Settings of the check of the tables.
 
-    `images_per_request` has the number of images in each request, by scenario and tenant, if the
-    number is above 1. The check needs it because rates count requests, but costs count inferences.
+    `images_per_request` has the number of images in each request for each scenario and tenant, if
+    the number is above 1. The check needs this number, since rates count requests, but costs count
+    images.
     """
 
     images_per_request: dict[str, dict[str, int]]

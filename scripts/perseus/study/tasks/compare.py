@@ -6,7 +6,8 @@ from perseus.study.base import Part
 
 
 class CompareTask(Part):
-    """Folders or archives of two results, digests of their content, and the output folder."""
+    """The results of two studies (each a folder or an archive), digests of their content, and the
+    output folder."""
 
     base: str
     new: str

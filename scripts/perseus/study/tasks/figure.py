@@ -7,8 +7,8 @@ from perseus.study.presentation import Font
 
 
 class FigureTask(Part):
-    """Style of a figure (width in print, font and font size), and the pricing whose costs the
-    figure shows."""
+    """Style of a figure (width in print, font, font size, resolution), and the pricing of the costs
+    in the figure."""
 
     width_mm: float
     font: Font = "sans"

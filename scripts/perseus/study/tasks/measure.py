@@ -18,15 +18,16 @@ from perseus.study.triton_models import PreprocessedBy, steps
 
 
 class MeasuredArrivals(Part):
-    """Arrival process of a cell. `cv` is the coefficient of variation of gamma-distributed gaps."""
+    """Arrival process of a cell. `cv` is the coefficient of variation of gamma-distributed gaps
+    between arrivals."""
 
     process: str
     cv: float
 
 
 class MeasuredClient(Part):
-    """Settings of the client of a cell. `processes` is the number of client processes per tenant;
-    None means that the tenants together have one process per client core."""
+    """Settings of the client of a cell. `processes` is the number of client processes per tenant.
+    None means that all tenants together have one client process per client core."""
 
     protocol: str
     shared_memory: bool
@@ -34,8 +35,8 @@ class MeasuredClient(Part):
 
 
 class MeasuredServer(Part):
-    """The server of a cell. `gpus` has the numbers of GPUs of this host; empty for a CPU server or
-    a remote server."""
+    """The server of a cell. `gpus` has the numbers of the server's GPUs on this host; empty for a
+    CPU server or a remote server."""
 
     name: str
     device: str
@@ -48,10 +49,10 @@ class MeasuredServer(Part):
 
 
 class ServedModel(Part):
-    """A model that the server already has, by its name on the server.
+    """A model that the server already has, with its name on the server.
 
-    `shape` has the open sizes of its inputs. If `deterministic` is false, the responses to the same
-    request may differ. `examples` is the content of the requests.
+    `shape` has the sizes that the model leaves open, by input. If `deterministic` is false, the
+    responses to the same request may differ. `examples` defines the content of the requests.
     """
 
     name: str
@@ -63,9 +64,10 @@ class ServedModel(Part):
 class MeasuredTenant(Part):
     """The properties of a tenant that the client and the records need.
 
-    `served_model` is None for a deployed model. For a model that the server already has, batches
-    and precision are None, since only the server knows them. `preprocessing` says who converts
-    images into tensors, the client or the server; it is None without images.
+    `served_model` is None for a model that Perseus deploys. For a model that the server already
+    has, `max_batch_size`, `dynamic_batching` and `precision` are None, since only the server knows
+    these settings. `preprocessing` says who converts image files into tensors ("client" or
+    "server"); None means that clients send tensors and Perseus measures no conversion.
     """
 
     name: str
@@ -81,15 +83,15 @@ class MeasuredTenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the Triton models that a request passes, if there are several."""
+        """Names of the Triton models through which a request passes; empty if there is only one."""
         return steps(self.name, self.preprocessing)
 
 
 class MeasureTask(Part):
-    """The task of one cell: scenario x experiment x repeat.
+    """Settings of the measurement of one cell (one repeat of one experiment of a scenario).
 
-    `trace` is the trace of the arrival process, or None. Settings of arrivals and client that the
-    experiment does not use have their default values.
+    `trace` is the trace of the arrival process, or None. Settings of the arrival process and the
+    client that the experiment does not use have default values.
     """
 
     study: str
@@ -112,7 +114,7 @@ class MeasureTask(Part):
 
     @property
     def deployed(self) -> list[str]:
-        """Tenants whose models the study deploys on the server."""
+        """Names of the tenants whose models Perseus deploys on the server."""
         return [tenant.name for tenant in self.tenants if tenant.served_model is None]
 
     @property

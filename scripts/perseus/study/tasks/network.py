@@ -12,9 +12,9 @@ class NetworkTask(Part):
 
     `architecture` is timm/NAME, timm/NAME.TAG or torchvision/NAME. `weights` is "random" (seeded),
     the name of trained weights, or the path of a state_dict file. `seed` is the seed of random
-    weights and of random examples. `input_size` is the height and width in pixels, or None for the
-    default of the architecture. `examples` is the content of the requests; images are resized and
-    scaled for the architecture.
+    weights and of random examples. `input_size` is the height and width of the input in pixels, or
+    None for the default of the architecture. `examples` defines the content of the requests; the
+    export resizes and scales images for the architecture.
     """
 
     architecture: str

@@ -1,4 +1,4 @@
-"""Define the examples for a model of the user."""
+"""Define the examples (contents of requests) for a model of the user."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from perseus.study.base import Part
 
 
 class Values(Part):
-    """Range of seeded random values, both ends included."""
+    """Range of seeded random inputs, from `low` to `high` inclusive."""
 
     low: float
     high: float
 
 
 class Pixels(Part):
-    """Preprocessing of pixels from 0 to 255: (pixel * scale - mean) / std.
+    """Preprocessing of a pixel value from 0 to 255: (pixel * scale - mean) / std.
 
-    `mean` and `std` have one number, or one number for each channel. If `layout` is None, the
-    layout follows from the shape of the input.
+    `mean` and `std` have one number, or one number for each channel. If `layout` is None, the shape
+    of the input determines the layout ("nchw" or "nhwc").
     """
 
     layout: str | None = None
@@ -28,7 +28,8 @@ class Pixels(Part):
 class OwnExamples(Part):
     """Examples from a file of arrays, from image files, or from seeded random values.
 
-    Random values have the default range of their type, unless `values` sets a range.
+    `values` is the range of random values; without `values`, the type of the input determines the
+    range.
     """
 
     inputs: str | None = None

@@ -6,7 +6,8 @@ from perseus.study.base import Part
 
 
 class PredictionsTask(Part):
-    """Settings of the predictions of sharing ratios. `seed` is the seed of the resampling."""
+    """Settings of the prediction of sharing ratios. `seed` is the seed of the resampling of
+    results."""
 
     study: str
     seed: int

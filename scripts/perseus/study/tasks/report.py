@@ -11,13 +11,15 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant, or a variant of a tenant, whose name is not in the configuration."""
+    """A tenant of a scenario. With a setting of a grid, its name has a suffix that a configuration
+    may not contain."""
 
     name: Text
 
 
 class ReportedServer(Server):
-    """A server, or a variant of a server in a grid."""
+    """A server of a scenario. With a setting of a grid, its name has a suffix that a configuration
+    may not contain."""
 
     name: Text
 
@@ -25,9 +27,9 @@ class ReportedServer(Server):
 class ReportTask(Part):
     """The parts of the configuration that the report shows.
 
-    The records of cells have only settings that a measurement depends on. This task adds the
-    instances, the batching, the weights and the images of the models. `traces` has a message for
-    each trace, which says how the trace was interpreted.
+    The records of cells have only the settings on which a measurement depends. For the report, this
+    task adds, for example, the instances, batching, weights and images of the models. `traces` has
+    one message for each trace, which says how Perseus interpreted the trace.
     """
 
     models: tuple[Model, ...] = ()

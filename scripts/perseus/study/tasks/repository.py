@@ -6,11 +6,12 @@ from perseus.study.base import Part
 
 
 class ServedEnsemble(Part):
-    """The ensemble of a tenant whose clients send image files: preprocessing, then the network.
+    """The Triton ensemble of a tenant whose clients send image files: the preprocessing, then the
+    network.
 
-    `tenant` is the name of the ensemble in Triton. `preprocess` and `network` are the names of its
-    two models. `max_batch_size` is the largest batch of the network. `processes` is the number of
-    processes that preprocess in parallel, one image each.
+    `tenant` is the name of the ensemble in Triton. `preprocess` and `network` are the names of the
+    two Triton models in the ensemble. `max_batch_size` is the largest batch of the network.
+    `processes` is the number of preprocessing processes that work in parallel, one image each.
     """
 
     tenant: str
@@ -21,21 +22,21 @@ class ServedEnsemble(Part):
 
 
 class ServedTenant(Part):
-    """A model as it is served in one scenario.
+    """A Triton model in the repository of one scenario.
 
-    `name` is the name of the model in Triton, of letters, digits, '_', '-' and '~'; the network of
-    an ensemble has the suffix ".network". `model` is the name of the model in the study, for error
-    messages only. `runtime` executes the model in `precision`; `study.runtimes` has the precisions
-    of each runtime. Inputs and outputs are fp32 at every precision. `model_file` is the name of the
-    file that the runtime loads. `gpus` has the numbers of the GPUs inside the server; it is empty
-    for a CPU. `instances` is the number of copies of the model that may execute at the same time,
-    on each GPU. `request_batch_size` is the number of examples in each request, such as images.
+    `name` is the name in Triton, of letters, digits, '_', '-' and '~'; the network of an ensemble
+    has the suffix ".network". `model` is the name of the model in the study, for error messages
+    only. `runtime` executes the model in `precision`; `study.runtimes` has the precisions of each
+    runtime. Inputs and outputs are always fp32. `model_file` is the name of the file that the
+    runtime loads. `gpus` has the numbers of the GPUs inside the server; empty for a CPU server.
+    `instances` is the number of instances that may execute at the same time (on a GPU server, on
+    each GPU). `request_batch_size` is the number of examples in each request, such as images.
     `max_queue_delay_us` is the time in microseconds that a request may wait for other requests of
-    its batch; None switches dynamic batching off. Dynamic batching executes batches of
+    its batch; None switches dynamic batching off. Triton executes a batch of one of the
     `preferred_batch_sizes` without further waiting. Tenants with a `priority` take turns on the
     cores: an instance of priority 1 gets twice as many turns as an instance of priority 2.
-    `intra_op_threads` is the number of threads of each instance. `ensemble` is the ensemble that
-    contains the model, or None.
+    `intra_op_threads` is the number of threads of each instance. `ensemble` is the Triton ensemble
+    that contains this model, or None.
     """
 
     name: str
@@ -55,10 +56,10 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """All tenants of a scenario whose models are deployed.
+    """Settings of the Triton repository of a scenario: all tenants whose models Perseus deploys.
 
-    In a survey, a model that could not be exported becomes a row of the table `catalogue` with the
-    reason.
+    In a survey (the experiment `catalogue`), a model without an export gets a row in the table
+    `catalogue` with the reason.
     """
 
     tenants: tuple[ServedTenant, ...]

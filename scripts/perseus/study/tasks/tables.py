@@ -14,10 +14,10 @@ from perseus.study.setting import Value
 class Price(Part):
     """The price of a server in USD per hour, and its source.
 
-    The server uses the share `share` of an instance with `vcpus` vCPUs, and pays the same share of
-    its price. `vcpus` is None if the price list does not state the number. `currency` is the
-    currency of the price list. `date` is the day on which the price was valid, or None if unknown.
-    `doubts` has the reasons why the price may be wrong.
+    The server pays the share `share` of the price of an instance with `vcpus` vCPUs. `vcpus` is
+    None if the price list does not state the number of vCPUs. `currency` is the currency of the
+    price list. `date` is the day on which the price was valid, or None if unknown. `doubts` has the
+    reasons why the price may be wrong.
     """
 
     instance: str
@@ -35,8 +35,8 @@ class Price(Part):
     doubts: tuple[str, ...] = ()
 
     def usd_per_hour(self, pricing: str) -> float | None:
-        """Return the price in USD per hour for "on_demand", "spot" or "committed"; None without a
-        price."""
+        """Return the price in USD per hour for a `pricing` ("on_demand", "spot" or "committed"), or
+        None if unknown."""
         return {
             "on_demand": self.on_demand_usd_per_hour,
             "spot": self.spot_usd_per_hour,
@@ -44,8 +44,8 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """Return the price of a server with `cores` cores, if this price is for `of` cores and the
-        price per core is the same."""
+        """Return the price of a server with `cores` cores, if this price is for a server with `of`
+        cores and the price per core does not change."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
@@ -54,17 +54,17 @@ class Price(Part):
             update={
                 "share": self.share * cores / of,
                 **{key: None if usd is None else usd * cores / of for key, usd in prices.items()},
-                "source": f"{self.source}, in proportion for {cores} in place of {of} cores",
+                "source": f"{self.source}, in proportion for {cores} cores in place of {of}",
             }
         )
 
 
 class GridSetting(Part):
-    """A setting of a grid, and the cells that Perseus measures with the setting.
+    """A setting of a grid, and the names in the records of the cells with this setting.
 
-    `values` has the value of each varied key; `description` has these values as text. The records
-    of the cells have this `server`, `scenario` and `load_line`. `why_not` says why the setting was
-    left out, and is empty otherwise.
+    `values` has the value of each key that the grid varies; `description` is the same as text. The
+    records of the cells have this `server`, `scenario` and `load_line`. `why_not` says why Perseus
+    does not measure the setting; empty for a measured setting.
     """
 
     values: dict[str, Value]
@@ -76,11 +76,11 @@ class GridSetting(Part):
 
 
 class GridQuestion(Part):
-    """A question of a grid: which setting is best for one tenant alone, or for one load line of all
-    tenants.
+    """A question of a grid: which setting is best for one tenant alone, or for all tenants in one
+    experiment.
 
-    `grid`, `tenants` and `load_line` have the names in the configuration. `at_most` has the bounds,
-    by the column of the table `grid` that a bound limits.
+    `grid`, `tenants` and `load_line` are names in the configuration. `at_most` has the bounds on
+    columns of the table `grid`, by column.
     """
 
     grid: str
@@ -91,22 +91,22 @@ class GridQuestion(Part):
 
 
 class DemandLevel(Part):
-    """Level of the demand. `rps` has the requests/s for each model; a request has one image."""
+    """One level of the demand, such as "peak". `rps` has the requests/s (with one image each) for
+    each model."""
 
     name: str
     rps: dict[str, float]
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models with a demand above 0."""
+        """Names of the models with a rate above 0 at this level."""
         return tuple(name for name, rps in self.rps.items() if rps > 0)
 
 
 class FleetDemand(Part):
-    """The demand for a fleet at each level, and the conditions for the fleet.
+    """The demand at each level, and the conditions for the fleet that carries this demand.
 
-    `servers` has the allowed servers, including variants of grids. Without `spot`, the fleet has no
-    spot servers.
+    `servers` has the allowed servers, including the servers with settings of grids.
     """
 
     levels: tuple[DemandLevel, ...]
@@ -119,8 +119,8 @@ class FleetDemand(Part):
 class TablesTask(Part):
     """Settings of the tables of a study.
 
-    `prices` and `other_prices` are by server. `seed` is the seed of the resampling. `usd_per_kwh`
-    is None without a price of electricity.
+    `prices` and `other_prices` have the prices of each server. `seed` is the seed of the resampling
+    of results. `usd_per_kwh` is the price of electricity, or None.
     """
 
     study: str

@@ -1,4 +1,4 @@
-"""Define the task: build one TensorRT plan."""
+"""Define the task: build the TensorRT plan of one tenant."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from perseus.study.base import Part
 
 
 class TensorRtTask(Part):
-    """A tenant on one server, for which the plan is built.
+    """The tenant and the server for which the job builds a TensorRT plan.
 
-    `image` is the image of the container that serves the plan. Without `dynamic_batching`, each
-    batch is the content of one request.
+    `image` is the container image of the server. Without `dynamic_batching`, each batch is the
+    content of one request.
     """
 
     server: str

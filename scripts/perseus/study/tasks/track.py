@@ -8,7 +8,7 @@ from perseus.study.base import Part
 
 
 class TrackTask(Part):
-    """The tracking store, and the configuration of the study without default values."""
+    """The MLflow tracking store, and all keys of the study whose values differ from the default."""
 
     study: str
     uri: str
