@@ -1,11 +1,11 @@
 """Check the responses of a server against reference responses.
 
-The error of a response is stated relative to the signal: how much the responses to different images
-differ.
+The relative error of a response is its difference from the reference response, divided by the
+signal. The signal says how much the responses to different images differ.
 
 An error relative to the size of the outputs, or a fixed threshold, would not detect a server that
-always gives the same response. The outputs of a neural network can be a large constant plus a small
-part that depends on the image, and some random networks have outputs of about 1e-9.
+always gives the same response. The output of a neural network can be a large constant plus a small
+part that depends on the image. Some networks with random weights have outputs of only about 1e-9.
 """
 
 from __future__ import annotations
@@ -21,36 +21,39 @@ from perseus.models.tensors import Tensor
 Array = NDArray[np.float32]
 
 TOLERANCES: Final = {"fp32": 1e-3, "fp16": 0.5, "bf16": 2.0, "int8": 3.0}
-"""Largest relative error of a response that rounding can explain, by numeric precision.
+"""Largest relative error of a response that rounding can explain, for each numeric precision.
 
-Relative errors measured on thirteen architectures with random weights: fp32 kernels of onnxruntime
-and OpenVINO differ from torch by 2e-6 to 1.2e-4, and bf16 kernels by 0.04 to 1.1. A server that
-gives the mean response to every image has an error of 3.6 to 6.7. A server that confuses images has
-an error of 6 or more. Under onnxruntime on a CPU, nine architectures in fp16 differ from torch by
-0.006 to 0.12, and ten architectures in int8 by 0.5 to 3.3. No GPU has been measured.
+For thirteen architectures with random weights, the relative error to torch of ONNX Runtime and
+OpenVINO on a CPU was 2e-6 to 1.2e-4 in fp32, and 0.04 to 1.1 in bf16. In ONNX Runtime on a CPU, the
+relative error was 0.006 to 0.12 in fp16 (nine architectures), and 0.5 to 3.3 in int8 (ten
+architectures). For comparison, a server that gives the mean response to every image has a relative
+error of 3.6 to 6.7, and a server that confuses images has 6 or more. There are no such measurements
+on a GPU.
 """
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""For a model with an unknown numeric precision: largest relative difference between two responses
-to the same request that rounding can explain."""
+"""Largest relative difference between two responses to the same request that rounding can explain,
+for a model with an unknown numeric precision."""
 
 
 def signal(outputs: Tensor) -> float:
-    """Return the root mean square deviation of `outputs` (n, classes) from their mean over the n
-    inputs."""
+    """Return the signal: the root-mean-square deviation of `outputs` (n, classes) from the mean
+    output over all n inputs."""
     return float(np.sqrt(np.mean(np.square(outputs - outputs.mean(axis=0), dtype=np.float64))))
 
 
 def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
-    """Return the largest difference between two runs of the same requests, relative to the signal.
+    """Return the largest difference between the responses of two runs of the same requests,
+    relative to the signal.
 
     `answers` and `again` contain the responses of the first and of the second run. The result is
-    max |again - answers| / s. s is the `signal` of `answers`, or the standard deviation of all
-    their numbers if the responses have several shapes.
+    max |again - answers| / s. s is the `signal` of `answers`. If the responses have different
+    shapes, s is the standard deviation of all numbers in `answers`.
 
-    The result is infinite if the shapes in `answers` and `again` differ, or if a value is not
-    finite. If all responses in `answers` are equal, any difference makes the result infinite.
+    The result is infinite if the shapes of both runs differ, or if a value is not finite. The
+    result is also infinite if all responses in `answers` are equal and `again` differs from
+    `answers`.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -69,22 +72,22 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
 
 
 ROUNDING: Final = 1e-4
-"""A difference of at most this share of the largest value in an output counts as rounding, even if
-the responses to different inputs hardly differ.
+"""Rounding may change an output by this share of its largest value, even if the responses to
+different inputs hardly differ.
 
-Measured on ten public detection, text recognition and classification models with noise as input,
-relative to the largest value: OpenVINO and ONNX Runtime in fp32 differ from each other by 3e-7 to
-2e-5, and the responses to different inputs by 1e-3 to 7e-2.
+Source: ten public detection, text recognition and classification models with noise as input.
+Relative to the largest value, the outputs of OpenVINO and ONNX Runtime in fp32 differ by 3e-7 to
+2e-5, and the outputs for different inputs differ by 1e-3 to 7e-2.
 """
 
 
 def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
-    """Return the divisor that makes the errors of an output relative; 0 if all its responses are 0
-    or empty.
+    """Return the divisor that converts an error of an output into a relative error; 0 if all values
+    of the output are 0, or if the output is empty.
 
-    The divisor is `signal`, or the standard deviation of all numbers if the responses have several
-    shapes. The divisor is at least so large that an error of ROUNDING times the largest value stays
-    within `tolerance`.
+    The divisor is the `signal` of the responses, or the standard deviation of all their numbers if
+    their shapes differ. The divisor is at least the largest value times ROUNDING / `tolerance`, so
+    that rounding stays within the tolerance.
     """
     numbers = [each.astype(np.float64) for each in answers]
     flat = np.concatenate([each.ravel() for each in numbers])
@@ -98,11 +101,10 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
 def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
     """Return the relative error of a response: max |answer - expected| / scale.
 
-    `scale` is the result of `scale_of` or `signal` for all expected responses.
+    `scale` is the result of `scale_of` or `signal` for the expected responses to all examples.
 
-    For booleans, and for integers wider than a byte, which may be class numbers, the error is the
-    share of values that differ. TOLERANCES has the largest allowed errors. A wrong shape or a value
-    that is not finite makes the error infinite.
+    For booleans and for integers wider than a byte (possibly class numbers), the error is the share
+    of values that differ. The error is infinite for a wrong shape or a value that is not finite.
     """
     if answer.shape != expected.shape or not np.isfinite(answer).all():
         return float("inf")

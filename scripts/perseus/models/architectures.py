@@ -1,5 +1,4 @@
-"""Build neural networks of torchvision and timm by the name of the architecture, and return the
-sizes of their images."""
+"""Build neural networks of torchvision and timm by the name of their architecture."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class Classifier:
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
         options: dict[str, Any] = {"num_classes": classes or self.classes}
         if self.name in {"googlenet", "inception_v3"}:
-            # The auxiliary heads of these networks are for training only, and slow to initialise.
+            # Only training uses the auxiliary heads, and their initialisation is slow.
             options |= {"init_weights": False, "aux_logits": has_aux}
         return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
 
@@ -56,8 +55,8 @@ class Classifier:
 
 @dataclass(frozen=True)
 class Segmenter:
-    """A segmentation network of torchvision. Each named output is a map of the size of the image,
-    with one score per class and pixel."""
+    """A segmentation network of torchvision. Each output has one score per class and pixel of the
+    image."""
 
     name: str
     classes = 21
@@ -69,7 +68,7 @@ class Segmenter:
 
     @property
     def input_px(self) -> int:
-        """Height and width in pixels of the images with which the weights were evaluated."""
+        """Height and width in pixels of the images with which torchvision evaluated the weights."""
         return preset(self.name, "DEFAULT").resize_size[0]
 
     @property
@@ -95,11 +94,11 @@ class Segmenter:
 
 @dataclass(frozen=True)
 class Detector:
-    """A detection network of torchvision. For one image, the outputs are boxes, labels and scores
-    of any number of objects.
+    """A detection network of torchvision. For each image, the outputs are the boxes, labels and
+    scores of the objects that the network finds.
 
-    The network takes images with colours from 0 to 1. It resizes the images and normalises their
-    colours itself.
+    The inputs are images with colour values from 0 to 1. The network itself resizes the images and
+    normalises the colours.
     """
 
     name: str
@@ -137,8 +136,8 @@ class Detector:
 class Timm:
     """A network of timm.
 
-    `name` may end in .TAG, the name of a set of weights. `size` is the height and width of the
-    input in pixels, for networks with a fixed input size.
+    `name` may end in .TAG, the name of trained weights. `size` is the height and width of the input
+    in pixels, for networks with a fixed input size.
     """
 
     name: str
@@ -147,13 +146,14 @@ class Timm:
 
     @cached_property
     def _facts(self) -> Any:
-        """Return the facts that timm states about the weights.
+        """Return what timm states about the trained weights: the input size, the normalisation, and
+        so on.
 
         Raises ExportError for an unknown name, or if timm is not installed.
         """
         if importlib.util.find_spec("timm") is None:
             raise ExportError(TIMM_MISSING.format(f"timm/{self.name}"))
-        import_torchvision()  # timm imports torchvision, whose operators may need replacements
+        import_torchvision()  # timm imports torchvision, whose operators may be missing
         import timm
 
         name, _, tag = self.name.partition(".")
@@ -191,9 +191,9 @@ class Timm:
             return self._made(pretrained=True)
         except Exception as error:  # timm, the hub and damaged files raise many kinds of errors
             raise ExportError(
-                f"cannot load the weights of timm/{self.name}: {load_problem(error)}. Can this"
-                " machine reach the hub (huggingface.co)? Otherwise download the file elsewhere and"
-                " give its path as weights, or use 'random'"
+                f"cannot load the weights of timm/{self.name}: {load_problem(error)}. If this"
+                " machine cannot reach huggingface.co, download the file elsewhere and give its"
+                " path as weights, or use 'random'"
             ) from error
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
@@ -210,12 +210,12 @@ class Timm:
 
 
 Library = Segmenter | Detector | Timm
-"""Kinds of networks that the study names as `architecture: LIBRARY/NAME`."""
+"""Kinds of networks with the name LIBRARY/NAME in the key `architecture`."""
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:
-    """Return the architecture with the name `timm/NAME` or `torchvision/NAME`. Raises ExportError
-    for other names."""
+    """Return the architecture with the name timm/NAME or torchvision/NAME. Raises ExportError for
+    an unknown name."""
     library, _, name = architecture.partition("/")
     if library == "timm":
         return Timm(name, input_size)
@@ -232,7 +232,7 @@ def of_library(architecture: str, input_size: int | None = None) -> Library:
             return kinds[kind](name)
     hint = meant_or_known(name, [each for names in known.values() for each in names])
     raise ExportError(
-        f"{architecture!r} is no detection or segmentation model of torchvision{hint}"
+        f"{architecture!r} is not a detection or segmentation model of torchvision{hint}"
     )
 
 
@@ -245,14 +245,14 @@ def _trained_of_torchvision(name: str, weights: str) -> torch.nn.Module:
     _, torchvision = import_torchvision()
     choice = torchvision.models.get_model_weights(name)[weights]
     try:
-        # First compare the file with the hash in its name, without running pickled code. The second
-        # call would run such code, but it loads only the file that passed this check.
+        # The first call compares the file with the hash in its name and runs no pickled code. The
+        # second call may run pickled code, but only of the file that passed this check.
         choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
         return torchvision.models.get_model(name, weights=weights)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise ExportError(
-            f"the weights {weights} of {name} cannot be loaded safely: {load_problem(error)}. "
-            f"Remove {Path(choice.url).name} from torch's cache, if it is there, and try again."
+            f"the weights {weights} of {name} cannot be loaded safely: {load_problem(error)}. If"
+            f" torch's cache contains {Path(choice.url).name}, remove this file and try again."
         ) from error
     except OSError as error:
         raise ExportError(

@@ -1,10 +1,10 @@
-"""Find the weights of a neural network in a checkpoint, even if a training tool has changed their
-names.
+"""Find the weights of a neural network in a checkpoint, even if a training tool has renamed the
+weights.
 
-DataParallel and AveragedModel put `module.` before each name, and torch.compile puts `_orig_mod.`.
-FSDP and activation checkpointing add other prefixes, and Lightning adds the name of an attribute.
-Lightning, timm and other tools store the state_dict beside epochs, optimisers and a moving average
-(EMA) of the weights.
+DataParallel and AveragedModel put `module.` before the name of each weight, and torch.compile puts
+`_orig_mod.` there. FSDP and activation checkpointing add other prefixes, and Lightning adds the
+name of an attribute. Lightning, timm and other tools store the state_dict together with epochs,
+optimisers and a moving average (EMA) of the weights.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from typing import Any, Final, NamedTuple
 WRAPPERS: Final = frozenset(
     {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 )
-"""Parts of a weight's name that come from wrappers of the network or of its modules."""
+"""Parts of a weight's name that wrappers of the network or of its modules add."""
 COUNTS: Final = frozenset({"n_averaged"})
-"""Names of other values that AveragedModel stores beside the weights."""
+"""Names of values in the state_dict of AveragedModel that are not weights."""
 
 State = Mapping[str, Any]
 
 
 class CheckpointError(ValueError):
-    """Error: a checkpoint has no weights of the network, or several sets of weights. The message
-    says what to do."""
+    """Error: a checkpoint has no weights of the network, or several alternatives. The message says
+    what to do."""
 
 
 class Found(NamedTuple):
-    """Weights of a network in a checkpoint.
+    """One complete set of a network's weights in a checkpoint.
 
-    `key` is the key of the state_dict, empty if the checkpoint itself is the state_dict. `prefix`
-    is the part of each name in the checkpoint that precedes the name of the weight in the network.
+    `key` is the key of the state_dict in the checkpoint, empty if the checkpoint itself is the
+    state_dict. `prefix` is the text that the checkpoint puts before the network's name of each
+    weight.
     """
 
     key: str
@@ -47,8 +48,8 @@ class Found(NamedTuple):
 
 
 def state_dicts(loaded: State, is_tensor: Callable[[Any], bool]) -> dict[str, State]:
-    """Return the state_dicts of a checkpoint by key; the key is "" if the checkpoint is a
-    state_dict itself."""
+    """Return the state_dicts of a checkpoint by their keys; the key is "" if the checkpoint itself
+    is a state_dict."""
     if all(map(is_tensor, loaded.values())):
         return {"": loaded}
     return {
@@ -61,13 +62,14 @@ def state_dicts(loaded: State, is_tensor: Callable[[Any], bool]) -> dict[str, St
 
 
 def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) -> State:
-    """Return the weights in a checkpoint under the names of the network.
+    """Return the weights of a network, by their names in the network, from the state_dicts of a
+    checkpoint.
 
-    If no state_dict has all names, and there is only one state_dict, the function returns this
-    state_dict unchanged.
+    `names` has the names of all weights of the network. If the only state_dict lacks some of these
+    names, the function returns this state_dict unchanged.
 
-    Raises CheckpointError if several sets of weights have all names, or if none of several
-    state_dicts has all names. The message says how to save one set.
+    Raises CheckpointError if the names occur several times, or if none of several state_dicts has
+    all names. The message says how to save the right weights.
     """
     found = [each for key, state in states.items() for each in _with(key, state, names)]
     if len(found) == 1:
@@ -76,8 +78,9 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
         return next(iter(states.values()))
     if not found:
         raise CheckpointError(
-            f"{path} holds the state_dicts {', '.join(map(repr, states))}, and none has the names"
-            " of the network. Save the one to serve with torch.save(model.state_dict(), path)."
+            f"{path} contains the state_dicts {', '.join(map(repr, states))}, but none has the"
+            " names of the network's weights. Save the right state_dict with"
+            " torch.save(model.state_dict(), path)."
         )
     first = found[0]
     part = f"torch.load({path.name!r}){f'[{first.key!r}]' if first.key else ''}"
@@ -89,15 +92,15 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
     )
     several = "; ".join(each.description for each in found)
     raise CheckpointError(
-        f"{path} holds several sets of weights of the network: {several}."
-        f" Keep one, such as: torch.save({kept}, 'one.pt')"
+        f"{path} contains the weights of the network several times: {several}. Keep only one of"
+        f" these, for example: torch.save({kept}, 'one.pt')"
     )
 
 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
-    """Yield one entry for each prefix under which a state_dict has all of the names."""
+    """Yield one entry for each prefix with which a state_dict has the names of all weights."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
-    if len(plain) < len(state.keys() - COUNTS):  # without wrappers, two weights share a name
+    if len(plain) < len(state.keys() - COUNTS):  # two names differ only in wrappers
         plain = dict(state)
     one = next(iter(names))
     prefixes = [name.removesuffix(one) for name in plain if f".{name}".endswith(f".{one}")]

@@ -1,6 +1,7 @@
-"""Compare the objects that a detection network finds (detections) with the expected detections.
+"""Compare the detections (objects that a detection network finds) in a response with the expected
+detections.
 
-Rounding can change the order of detections, and can replace some of them.
+Rounding can change the order of detections, and can replace a few detections by others.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from numpy.typing import NDArray
 from perseus.models.tensors import Tensor
 
 TIE: Final = 1e-4
-"""Detections may have any order if their scores differ by at most this share of the largest score.
+"""The check accepts any order of detections whose scores differ by at most this share of the
+largest score.
 
-Measured on ssdlite320_mobilenet_v3_large: the scores of torch and ONNX Runtime differ by 1e-6 to
-1e-5 of the largest score, and up to 16 % of neighbouring scores differ from each other by less than
-1e-6.
+Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime differ by 1e-6 to
+1e-5 of the largest score, and up to 16 % of neighbouring scores differ by less than 1e-6.
 """
 ONE_IN: Final = 100
-"""The check accepts one wrong detection in this number of detections. The network keeps a limited
-number of detections and drops overlapping ones, so rounding can decide which of two detections with
-equal scores it keeps."""
+"""The check accepts one wrong detection in this number of detections. A network drops detections
+that overlap with others or exceed a limit, and rounding can decide which of two detections with
+equal scores the network drops."""
 
 
 def detections_error(
@@ -32,14 +33,14 @@ def detections_error(
     scales: Mapping[str, float],
     sorted_by: str,
 ) -> float:
-    """Return the largest relative error of the detections in a response. A detection is one row of
-    every output.
+    """Return the largest relative error of the detections in a response. The rows with the same
+    index in all outputs are one detection.
 
-    The function compares each expected detection with the most similar detection whose score is
-    equal within TIE. It ignores the largest errors, one for every ONE_IN detections. `sorted_by` is
-    the output with the scores. A wrong label counts as an error of 1. The result is infinite if
-    outputs are missing, if the number of detections is wrong, if values are not finite, or if the
-    scores do not descend.
+    The function compares each expected detection with the most similar detection of the response
+    whose score differs by at most TIE. The function then ignores the largest errors, one for every
+    ONE_IN detections. `sorted_by` is the name of the output with the scores. A wrong label counts
+    as an error of 1. The result is infinite if outputs are missing, if the number of detections is
+    wrong, if values are not finite, or if the scores do not descend.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()

@@ -1,11 +1,11 @@
-"""Write the Triton models for a tenant whose requests are image files: the preprocessing model, and
+"""Write two Triton models for a tenant whose requests are image files: the preprocessing model and
 the ensemble.
 
-The ensemble runs the preprocessing model and then the neural network. Clients address the ensemble
-by the name of the tenant.
+The ensemble passes a request through the preprocessing model and then through the neural network.
+The name of the ensemble is the name of the tenant.
 
-A request has one row of bytes per image file, shape (batch, bytes), TYPE_UINT8. Zeros follow a file
-that is shorter than the longest file of the batch.
+A request has one row of bytes (TYPE_UINT8) per image file, shape (batch, bytes). Zeros fill the row
+of a file that is shorter than the longest file of the batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def write_ensemble(
     """Write the preprocessing model and the ensemble into the repository `root`.
 
     `pictures` is the file pictures.npz of the network, which contains its preprocessing. `check` is
-    the content of check.json, the record of the network's export, with its inputs and outputs.
+    the network's export record (check.json), which contains its inputs and outputs.
     """
     wanted = Pictures.read(pictures).preprocessing
     (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs
@@ -49,10 +49,11 @@ def preprocess_config(
 ) -> pb.ModelConfig:
     """Return the Triton configuration of the preprocessing model.
 
-    The model maps encoded images to the input of the network (channels, height, width).
+    The preprocessing model converts encoded images into the input of the network (channels, height,
+    width).
 
-    The model runs on the CPU in `served.processes` processes, one per core of the server, without
-    dynamic batching.
+    The preprocessing model runs in `served.processes` processes on the CPU, one per core of the
+    server, without dynamic batching.
     """
     config = pb.ModelConfig(
         name=served.preprocess,
@@ -69,8 +70,8 @@ def preprocess_config(
 
 
 def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.ModelConfig:
-    """Return the Triton configuration of the ensemble, which maps encoded images to the scores of
-    the network."""
+    """Return the Triton configuration of the ensemble, which converts encoded images into the
+    scores of the network."""
     config = pb.ModelConfig(
         name=served.tenant,
         platform="ensemble",

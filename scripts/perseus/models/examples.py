@@ -1,4 +1,5 @@
-"""Generate example inputs of models from a seed: images, or values for given types and shapes."""
+"""Generate random example inputs of models from a seed: images, or values of given types and
+shapes."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ def random_images(count: int, size: int, seed: int) -> Array:
     """Return `count` seeded random images, shape (count, 3, size, size), float32, with values
     around zero.
 
-    An image consists of 1 x 1 to 16 x 16 coloured patches plus noise, at various contrasts. Pooling
-    makes images of pure noise nearly equal, so the responses of a network would hardly differ.
+    An image has a grid of 1 x 1 to 16 x 16 coloured patches, plus noise, and a random contrast.
+    Without the patches, pooling makes the images nearly equal, so the responses of a network hardly
+    differ.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -31,20 +33,20 @@ def random_images(count: int, size: int, seed: int) -> Array:
 
 
 def random_pixels(images: Array) -> NDArray[np.uint8]:
-    """Convert `random_images` into pixels of 0 to 255 that use nearly this full range."""
+    """Convert images from `random_images` into pixel values that use nearly the full range from 0
+    to 255."""
     return np.clip(128 + 48 * images, 0, 255).astype(np.uint8)
 
 
 def examples(
     inputs: Sequence[TensorSpec], count: int, seed: int, values: Values | None = None
 ) -> dict[str, Tensor]:
-    """Return `count` seeded examples of each input, shape (count, *dims). Each call returns the
-    same values.
+    """Return `count` seeded examples of each input, shape (count, *dims).
 
     Square images in FP32 are `random_images`, and other floating-point numbers have a standard
     normal distribution. Integers of one byte have any value, like pixels. Wider integers are 0 or
-    1, which are valid for every vocabulary, mask and index. With `values`, all numbers are uniform
-    in the range of `values`.
+    1, which is valid for every vocabulary, mask and index. With `values`, all numbers are uniformly
+    distributed over this range.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

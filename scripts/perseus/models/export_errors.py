@@ -1,9 +1,9 @@
-"""Write and read export errors: if a model cannot be exported, the model file contains the error
+"""Write and read export errors. If Perseus cannot export a model, the model file contains the error
 message.
 
-The pipeline handles this file like a model. If the model belongs to one setting of a grid, the
-message appears in the row of this setting, and Perseus measures all other settings. If the model
-belongs to a configured scenario, `require_model` stops the run.
+The pipeline handles such a file like a model. For a model in one setting of a grid or in a survey,
+a table has the error message in place of results, and Perseus measures the rest. For any other
+model, `require_model` stops the run.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from perseus.host.files import whole
 HEADER: Final = b"Perseus has no model here: "
 
 TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
-"""Exceptions whose cause is the machine and not the network, so that the same job may succeed
-later."""
+"""Exceptions that the machine causes, not the network: a later run of the same job may succeed."""
 
 
 class NoModelError(RuntimeError):
-    """Error: a file contains an export error instead of a model. The message is the export
-    error."""
+    """Error: a model file contains an export error. The message is the export error."""
 
 
 def export_or_write_error(
@@ -34,8 +32,8 @@ def export_or_write_error(
 ) -> dict[str, Any]:
     """Return the result of `export`, which writes a model to `path`.
 
-    If `export` raises one of `refusals`, the function writes the message to `path`, passes it to
-    `say`, and returns it under the key `export_error`.
+    If `export` raises one of the exceptions `refusals`, the function writes the error message to
+    `path`, logs the message with `say`, and returns the message under the key `export_error`.
     """
     try:
         return export()
@@ -46,18 +44,19 @@ def export_or_write_error(
 
 
 def write_export_error(path: Path, reason: str) -> None:
-    """Write a file with the reason why the model is missing."""
+    """Write an export error (the reason why a model is missing) in place of a model file."""
     with whole(path) as partial:
         partial.write_bytes(HEADER + reason.encode())
 
 
 def export_error(path: Path) -> str:
-    """Return the export error in a model file; empty if the file holds a model."""
+    """Return the export error in a model file; empty if the file contains a model."""
     with path.open("rb") as file:
         return file.read().decode() if file.read(len(HEADER)) == HEADER else ""
 
 
 def require_model(path: Path) -> None:
-    """Raise NoModelError if the file holds an export error; the message says how to try again."""
+    """Raise NoModelError if a model file contains an export error. The message says how to try the
+    export again."""
     if reason := export_error(path):
         raise NoModelError(f"{reason} (to try the export again, remove {path})")

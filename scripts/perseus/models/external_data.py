@@ -1,6 +1,7 @@
-"""Read weights that an ONNX file stores in other files (external data), as torch.onnx.export does.
+"""Read weights that an ONNX file stores in other files. ONNX calls such weights external data;
+torch.onnx.export writes large weights in this form.
 
-The module reads these files only from the folder of the ONNX file.
+The module reads external data only from the folder of the ONNX file.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of th
 
 
 def external_files(source: Path) -> list[str]:
-    """Return the files in which an ONNX file stores weights, if the files exist and are in an
-    allowed place.
+    """Return the existing files with external data of an ONNX file in its folder.
 
     The result is empty if the file is not an ONNX file, or if the package onnx is not installed.
     """
@@ -40,29 +40,30 @@ def external_files(source: Path) -> list[str]:
 
 
 def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
-    """Raise ExportError if a file with weights is missing or outside the folder of `source`, or if
-    all files together exceed MAX_BYTES. The function reads no weights."""
+    """Raise ExportError if a file with external data is missing or outside the folder of `source`,
+    or if all files together exceed MAX_BYTES. The function reads no weights."""
     size_bytes = source.stat().st_size
     for location in _locations(model):
         if problem := _problem(location, source.parent):
             todo = (
-                "copy this file into the folder, too"
+                "copy this file into the folder of the ONNX file"
                 if problem == MISSING
-                else "put them into a file beside it, with onnx.save(model, path,"
-                " save_as_external_data=True)"
+                else "put the weights into a file beside the ONNX file, with onnx.save(model,"
+                " path, save_as_external_data=True)"
             )
-            raise ExportError(f"{source} keeps weights in {location!r}, which {problem}: {todo}")
+            raise ExportError(
+                f"{source} stores weights in the file {location!r}, which {problem}: {todo}"
+            )
         size_bytes += (source.parent / location).stat().st_size
     if size_bytes > MAX_BYTES:
         raise ExportError(
-            f"{source} has {size_bytes / 1e9:.1f} GB including the weights in other files, but"
-            f" Perseus can serve at most {MAX_BYTES / 1e9:.1f} GB"
+            f"{source} has {size_bytes / 1e9:.1f} GB together with its files of external weights,"
+            f" but Perseus can serve at most {MAX_BYTES / 1e9:.1f} GB"
         )
 
 
 def load_external_data(model: onnx.ModelProto, source: Path) -> None:
-    """Load the weights in other files into the model. Raises ExportError if a file cannot be
-    read."""
+    """Load external data into the model. Raises ExportError if a file cannot be read."""
     from onnx.checker import ValidationError
     from onnx.external_data_helper import load_external_data_for_model
 
@@ -70,15 +71,14 @@ def load_external_data(model: onnx.ModelProto, source: Path) -> None:
     try:
         load_external_data_for_model(model, str(source.parent))
     except (OSError, ValueError, ValidationError) as error:
-        raise ExportError(
-            f"{source}: its weights in other files cannot be read: {error}"
-        ) from error
+        raise ExportError(f"{source}: its external weights cannot be read: {error}") from error
 
 
 def sha256_with_data(source: Path) -> str:
     """Return the SHA-256 of an ONNX file.
 
-    If weights are in other files, the result is the SHA-256 of the digests of all files.
+    For an ONNX file with external data, the result is the SHA-256 of the SHA-256 digests of all
+    files.
     """
     digests = [sha256(path) for path in (source, *map(Path, external_files(source)))]
     return (
@@ -87,7 +87,7 @@ def sha256_with_data(source: Path) -> str:
 
 
 def _locations(model: onnx.ModelProto) -> list[str]:
-    """Return the names of the files that contain tensors, as the ONNX file states them."""
+    """Return the names of the files with external data, as the ONNX file states these names."""
     from onnx.external_data_helper import uses_external_data
 
     apart = [each for each in stored_tensors(model) if uses_external_data(each)]
@@ -96,9 +96,10 @@ def _locations(model: onnx.ModelProto) -> list[str]:
 
 
 def _problem(location: str, folder: Path) -> str:
-    """Return the reason why weights at this location are not allowed; empty if they are allowed.
+    """Return the reason why Perseus rejects the file name `location` of external data; empty if
+    Perseus accepts it.
 
-    The function opens no file.
+    The function does not open the file.
     """
     parts = Path(location).parts
     if Path(location).is_absolute():

@@ -18,9 +18,8 @@ JPEG_QUALITY: Final = 90
 def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tensor:
     """Read image files as one batch, shape (n, 3, H, W).
 
-    `transform` converts an RGB image of Pillow into a tensor (3, H, W), for example
-    `networks.preset`. Raises ExportError with the name of a file that is not a complete PNG or JPEG
-    image.
+    `transform` (for example `networks.preset`) converts an RGB image of Pillow into a tensor (3, H,
+    W). Raises ExportError if a file is not a complete PNG or JPEG image.
     """
     from PIL import Image
 
@@ -36,11 +35,11 @@ def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tenso
 
 
 def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
-    """Write `count` seeded random JPEG images of PICTURE_PX (width, height) into `folder`; return
-    their paths.
+    """Write `count` seeded random JPEG images of the size PICTURE_PX (width, height) into `folder`.
+    Return the paths of the images.
 
-    Colours vary equally strongly at all scales, from the whole image down to 4 pixels, as in photos
-    (D. Field, J. Opt. Soc. Am. A 4, 1987). Therefore the file sizes and the decoding times are
+    As in photos, colours vary equally strongly over distances from the whole image down to 4 pixels
+    (D. Field, J. Opt. Soc. Am. A 4, 1987). Therefore the file sizes and decoding times are
     realistic.
     """
     from PIL import Image

@@ -1,7 +1,8 @@
-"""Replace operators of torchvision if its build does not fit the build of torch.
+"""Replace operators of torchvision if the build of torchvision does not fit the build of torch.
 
 torchvision on PyPI is built for CUDA. With a CPU build of torch, the shared library of torchvision
-does not load. The import of torchvision then fails, since its detection operators are not declared.
+does not load, and its detection operators are missing. Without a replacement, the import of
+torchvision fails.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SCHEMAS: Final = (
 
 
 def declare(torch: ModuleType) -> Any:
-    """Declare the operators before torchvision is imported.
+    """Declare the missing operators. The caller imports torchvision afterwards.
 
     The operators exist as long as the returned object exists.
     """
@@ -33,18 +34,19 @@ def declare(torch: ModuleType) -> Any:
 
 
 def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
-    """Implement the operators for a CPU, after torchvision is imported."""
+    """Implement the declared operators for a CPU. The caller has imported torchvision before."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
-    # torchvision also has this operator in plain torch, in a wrapper that would compile it.
+    # torchvision also implements this operator in plain torch, in a wrapper that would compile the
+    # operator.
     in_torch = module._roi_align.__wrapped__
     library.impl("roi_align", lambda *given: in_torch(*given), "CPU")
     torchvision.extension._has_ops = module._has_ops = _are_there  # type: ignore[attr-defined]
 
 
 def _are_there() -> bool:
-    """Return True, since the operators exist. This function replaces torchvision's `_has_ops`, and
-    torch can compile it."""
+    """Return True: the operators exist. This function replaces the function `_has_ops` of
+    torchvision, and torch can compile this function."""
     return True
 
 

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """Operations and bytes of the inference for one example, such as an image.
+    """Number of operations and bytes of an inference for one example, such as one image.
 
-    `flops` is the number of operations: a multiplication and an addition count as two. Convolutions
-    and matrix products count all their operations; other nodes count one operation for each output
-    element. `weight_bytes` is the size of the weights in the file. `traffic_bytes` is the number of
-    bytes that all nodes read and write, without any cache between nodes. `working_set_bytes` is the
-    size of the weights plus the largest size of the inputs and outputs of one node. A cache of this
-    size could hold the data of the whole inference. `operators` is the number of nodes.
+    `flops` is the number of operations: one multiplication and one addition count as two
+    operations. For convolutions and matrix products, `flops` counts all operations; for any other
+    node, `flops` counts one operation per element of the first output. `weight_bytes` is the size
+    of the weights in the file. `traffic_bytes` is the number of bytes that all nodes read and
+    write, without any cache between nodes. `working_set_bytes` is the size of the weights plus the
+    largest size of the inputs and outputs of one node; a cache of this size could hold the data of
+    the whole inference. `operators` is the number of nodes.
     """
 
     flops: float
@@ -43,15 +44,16 @@ class _Tensor:
 
 
 LEFT_OUT: Final = {"": _Tensor((0,), 0, is_weight=False)}
-"""The empty name, which stands for an optional input or output that a node does not use."""
+"""In ONNX, the empty name means an optional input or output that a node does not use."""
 
 
 def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
-    """Return the operations and bytes of an inference for one example. `tensors` has the inputs and
-    outputs of the ONNX file.
+    """Return the number of operations and bytes of an inference for one example. `tensors` has the
+    inputs and outputs of the ONNX file.
 
-    A node whose shapes cannot be inferred counts no operations, and a value without a shape counts
-    no bytes. Both branches of an If count, and a loop counts as one iteration.
+    The function counts no operations for a node whose shapes cannot be inferred, and no bytes for a
+    tensor of unknown shape. The function counts both branches of an If, and one iteration of a
+    loop.
     """
     import onnx
     from onnx.inliner import inline_local_functions
@@ -60,7 +62,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
     if model.functions:
         model = inline_local_functions(model)
     _for_one_example(model.graph, tensors)
-    # If the declared shapes contradict the nodes, onnx infers no shape.
+    # onnx raises this error if the declared shapes contradict the nodes.
     with contextlib.suppress(onnx.shape_inference.InferenceError):
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     graph = model.graph
@@ -69,7 +71,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
         of_weights += _bytes(each for each in _tensors(inner).values() if each.is_weight)
         for node in inner.node:
             if node.op_type == "Constant":
-                continue  # a weight counts where a node reads it
+                continue  # the node that reads a weight counts the weight
             operators += 1
             touched = [known[name] for name in (*node.input, *node.output) if name in known]
             flops += _flops(node, known)
@@ -85,7 +87,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
 
 
 def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
-    """Set the inputs to the shapes of one example, and remove inferred shapes."""
+    """Set the shapes of the inputs to one example, and remove all inferred shapes."""
     before = (1,) if tensors.has_batches else ()
     shapes = {each.name: (*before, *each.dims) for each in tensors.inputs}
     shapes |= {each.name: before for each in graph.output}
@@ -99,8 +101,8 @@ def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
 def _scopes(
     graph: onnx.GraphProto, outer: Mapping[str, _Tensor]
 ) -> Iterator[tuple[onnx.GraphProto, dict[str, _Tensor]]]:
-    """Yield a graph and all graphs in its nodes, each with the tensors to which its nodes can
-    refer."""
+    """Yield a graph and all graphs inside its nodes. With each graph, yield the tensors to which
+    the nodes of this graph can refer."""
     tensors = {**outer, **_tensors(graph)}
     yield graph, tensors
     for node in graph.node:
@@ -109,7 +111,8 @@ def _scopes(
 
 
 def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
-    """Return the tensors of the graph itself, by name, if their shapes are known."""
+    """Return the tensors of known shape in a graph, by name, without the tensors of graphs inside
+    its nodes."""
     constants = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
     typed = [
         (each.name, each.type.tensor_type)
@@ -130,7 +133,7 @@ def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
 
 
 def _tensor(shape: Sequence[int], data_type: int, is_weight: bool) -> _Tensor:
-    """Return the tensor with its shape; an unknown size is 0."""
+    """Return a tensor; in its shape, 0 means an unknown size."""
     from onnx.helper import tensor_dtype_to_np_dtype
 
     element_bytes = tensor_dtype_to_np_dtype(data_type).itemsize
@@ -162,7 +165,7 @@ def _flops(node: onnx.NodeProto, tensors: Mapping[str, _Tensor]) -> float:
 
 
 def _summed(equation: str, shapes: Sequence[Sequence[int]]) -> int:
-    """Return the number of products per output element of an Einsum."""
+    """Return how many products an Einsum adds up for each element of its output."""
     read, arrow, made = equation.replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     for labels, shape in zip(read.split(","), shapes, strict=True):

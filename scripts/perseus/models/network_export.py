@@ -1,7 +1,8 @@
 """Export a neural network of timm, or a detection or segmentation network of torchvision, to ONNX.
 
-torch.onnx.export writes the file, and Perseus compares the responses of torch with the responses of
-ONNX Runtime. From then on, Perseus treats the file like an ONNX file of the user (`own_onnx`).
+torch.onnx.export writes the ONNX file, and Perseus compares the responses of torch with the
+responses of ONNX Runtime. Then Perseus treats the ONNX file like an ONNX file of the user
+(`own_onnx`).
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ if TYPE_CHECKING:
     import torch
 
 TYPICAL: Final = 16
-"""Number of random images that set the mean and variance of batch normalisation in a timm network
-with random weights. With 4 images, float32 rounding changes the responses of some timm networks by
-3 % of the difference between responses to different images. The networks of torchvision have larger
-feature maps, so a quarter of the images is enough."""
+"""Number of random images with which Perseus sets the mean and variance of batch normalisation in a
+timm network with random weights. With only 4 images, float32 rounding changes the responses of some
+timm networks by 3 % of the difference between responses to different images. For the networks of
+torchvision, which have larger feature maps, 4 images are enough."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a network to `onnx_path`, and write its examples and responses to `reference_path`;
-    return the record of the check.
+    """Export a network to `onnx_path`, and write its examples and responses to `reference_path`.
+    Return the export record (the content of check.json).
 
-    The files have the same form as those of `take_onnx`.
+    Both files have the same format as the files of `own_onnx.take_onnx`.
 
-    The input has the name "input" and contains images (n, 3, H, W). The outputs have the names from
-    the network, or the name "output". If the network takes no batches, `notes` in the record has
-    the reason. Raises ExportError for an unknown architecture or unknown weights, a state_dict that
-    does not fit, an input size that the network rejects, a network that torch cannot export, and a
-    failed check.
+    The input has the name "input" and contains images (n, 3, H, W). The network names the outputs;
+    otherwise, the name of the output is "output". If the network does not support batches, `notes`
+    in the record says why. Raises ExportError for an unknown architecture or unknown weights, a
+    state_dict that does not fit, an input size that the network rejects, a network that torch
+    cannot export, and a failed check.
     """
     of = of_library(task.architecture, task.input_size)
     size = task.input_size or of.input_px
@@ -85,7 +86,7 @@ def _network(of: Library, task: NetworkTask, size: int) -> torch.nn.Module:
 def _reference(
     of: Library, network: torch.nn.Module, asked: Mapping[str, Tensor], what: str
 ) -> Reference:
-    """Return the reference: the response of torch to each example, in a batch of one."""
+    """Return the reference: the examples, and the response of torch to each single example."""
     torch, _ = import_torchvision()
     alone = np.asarray(asked["input"])[:, np.newaxis]
     try:
@@ -103,7 +104,7 @@ def _reference(
 
 
 def _named(answer: Any) -> dict[str, torch.Tensor]:
-    """Return the tensors of a response by name.
+    """Return the output tensors in a response of torch, by name.
 
     Raises ExportError if the response contains anything other than tensors.
     """
@@ -125,7 +126,8 @@ def _write(
     path: Path,
     what: str,
 ) -> list[str]:
-    """Write the ONNX file, with a variable batch size if possible; return notes for the user."""
+    """Write the ONNX file, with a variable batch size if possible. Return notes for the user about
+    a fixed batch size."""
     torch, _ = import_torchvision()
 
     class Exported(torch.nn.Module):  # type: ignore[name-defined]
@@ -136,7 +138,8 @@ def _write(
         def forward(self, images: Any) -> tuple[Any, ...]:
             return tuple(_named(of.call(self.network, images)).values())
 
-    # The exporter finally sets the network to the wrapper's mode, so the wrapper needs eval().
+    # After the export, the exporter sets the network to the mode of this wrapper, so the wrapper
+    # needs eval().
     write = functools.partial(write_onnx, Exported().eval(), path=path, outputs=outputs)
     notes = []
     with torch.no_grad():
@@ -145,7 +148,7 @@ def _write(
                 write(images[:2])
                 return []
             except ExportError as error:
-                notes.append(f"{what} is exported with a batch of 1: {_first_line(error)}")
+                notes.append(f"{what} takes no batches after the export: {_first_line(error)}")
         write(images[:1], is_batch_open=False, is_traced=isinstance(of, Detector))
     return notes
 

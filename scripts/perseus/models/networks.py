@@ -1,4 +1,5 @@
-"""Build neural networks with their weights, and return torchvision's preprocessing of images."""
+"""Build neural networks with their weights, and define the preprocessing of images by
+torchvision."""
 
 from __future__ import annotations
 
@@ -29,16 +30,15 @@ IMAGENET_CLASSES = 1000
 
 
 COUNT = ".num_batches_tracked"
-"""Suffix of the name of a counter in batch normalisation. Only training reads the counter."""
+"""Suffix of the names of counters in batch normalisation, which only training reads."""
 
 
 class ExportError(ValueError):
-    """Error: the model cannot be exported. The message says why, and what to do next."""
+    """Error: Perseus cannot export a model. The message says why, and what to do."""
 
 
 class Architecture(Protocol):
-    """Interface of an architecture, which can build its network. The classes in
-    `models.architectures` implement this interface."""
+    """Interface of the classes in `models.architectures`. An architecture can build its network."""
 
     @property
     def name(self) -> str: ...
@@ -52,12 +52,13 @@ class Architecture(Protocol):
         """Names of the trained weights of the architecture."""
 
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
-        """Return the network with the initial weights of torch. With `has_aux`, the network has the
-        auxiliary heads, which only training uses."""
+        """Return the network with the initial weights of torch. With `has_aux`, the network has
+        auxiliary heads (for training only). `classes` is the number of classes, or None for the
+        default."""
 
     def trained(self, weights: str) -> torch.nn.Module:
-        """Return the network with one of `known_weights`. Raises ExportError if the weights cannot
-        be loaded."""
+        """Return the network with the trained weights of this name. Raises ExportError if the
+        weights cannot be loaded."""
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
         """Return the response of the network to images (n, 3, H, W)."""
@@ -65,8 +66,8 @@ class Architecture(Protocol):
 
 @functools.cache
 def import_torchvision() -> tuple[ModuleType, ModuleType]:
-    """Return the modules torch and torchvision. If torchvision does not fit torch, replace its
-    operators."""
+    """Return the modules torch and torchvision. If the build of torchvision does not fit torch,
+    replace its missing operators."""
     import torch
 
     operators = _missing_operators()
@@ -79,10 +80,10 @@ def import_torchvision() -> tuple[ModuleType, ModuleType]:
 
 @functools.cache
 def _missing_operators() -> Any:
-    """Return replacements for operators of torchvision; None if torchvision fits this build of
-    torch.
+    """Return replacements for missing operators of torchvision, or None if torchvision fits this
+    build of torch.
 
-    The cache of this function keeps the operators alive.
+    The cache of this function keeps the replacements alive.
     """
     import torch
 
@@ -97,13 +98,13 @@ def _missing_operators() -> Any:
 
 
 def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
-    """Return the preprocessing of torchvision for these weights, from an image to a tensor (3, H,
-    W).
+    """Return torchvision's preprocessing for these weights, which converts an image into a tensor
+    (3, H, W).
 
     The preprocessing resizes the short side to `resize_size`, crops the centre to `crop_size`, and
     normalises the colours. Random weights and weights from a file have the preprocessing of the
-    DEFAULT weights. With `input_size`, the crop has this size, and `resize_size` changes in the
-    same proportion. The function downloads nothing.
+    DEFAULT weights. `input_size` replaces `crop_size`, and `resize_size` changes in the same
+    proportion. The function downloads nothing.
     """
     _, torchvision = import_torchvision()
     choices = torchvision.models.get_model_weights(architecture).__members__
@@ -116,8 +117,8 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
 
 def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
-    """Return a function that resizes and crops an image as the preset `like` does, into pixels (3,
-    H, W), uint8."""
+    """Return a function that converts an image into pixels (3, H, W), uint8, by resizing and
+    cropping as in the preprocessing `like`."""
     _, torchvision = import_torchvision()
     do = torchvision.transforms.functional
 
@@ -130,14 +131,14 @@ def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
 
 
 def normalised(pixels: Tensor, like: Any) -> Array:
-    """Return pixels (n, 3, H, W) with their colours normalised as the preset `like` does."""
+    """Return pixels (n, 3, H, W) with colours normalised as in the preprocessing `like`."""
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (like.mean, like.std))
     return np.asarray((pixels.astype(np.float32) / 255 - mean) / std, np.float32)
 
 
 def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
-    """Return a network with uint8 input that normalises pixels as the preset `like` does, and then
-    runs `network`."""
+    """Return a network with uint8 input, which normalises pixels as in the preprocessing `like` and
+    then runs `network`."""
     torch, _ = import_torchvision()
     std = np.array(like.std, np.float32)[:, None, None]
     mean = np.array(like.mean, np.float32)[:, None, None]
@@ -161,7 +162,7 @@ def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
 
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raise ExportError, with a hint, for an unknown name."""
+    """Raise ExportError if `name` is not in `known`. The message hints at the right name."""
     if name not in known:
         hint = meant_or_known(name, known)
         raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
@@ -170,9 +171,9 @@ def require_known(kind: str, name: str, known: Sequence[str]) -> None:
 def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     """Return the network of an architecture with its weights.
 
-    Random weights come from the random generator of torch. Batch normalisation then gets its mean
-    and variance from the activations for the `typical` images (n, 3, H, W). Raises ExportError for
-    an unknown weights name and for a state_dict that does not fit.
+    Random weights come from the random generator of torch. Only for random weights, batch
+    normalisation gets its mean and variance from the activations for the images `typical` (n, 3, H,
+    W). Raises ExportError for an unknown weights name and for a state_dict that does not fit.
     """
     if weights == "random":
         network = of.bare()
@@ -183,7 +184,7 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     path = Path(weights)
     if not path.is_file():
         if len(path.parts) > 1 or path.suffix:
-            raise ExportError(f"weights file {path} does not exist: give the path of a state_dict")
+            raise ExportError(f"weights file {path} does not exist: write the path of a state_dict")
         require_known(f"weights of {of.name}", weights, ["random", *of.known_weights])
     return _from_file(of, path)
 
@@ -196,15 +197,15 @@ def require_fit(of: Architecture, path: Path) -> None:
         with torch.device("meta"):
             state = _state_dict(of, path, device="meta")
             _fitting(of, state, path)
-    except NotImplementedError:  # RegNets compute with tensors, which the device "meta" cannot
+    except NotImplementedError:  # RegNets need values, which the device "meta" lacks
         _fitting(of, _state_dict(of, path, device="meta"), path)
 
 
 def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
     state = _state_dict(of, path, device="cpu")
     network = _fitting(of, state, path)
-    # Update the state_dict of the network itself, since it has the counters of batches and the
-    # versions of its modules, which a plain dictionary lacks.
+    # The new weights go into the state_dict of the network itself: unlike a plain dictionary, this
+    # state_dict also has batch counters and versions of modules.
     complete = network.state_dict()
     complete.update(state)
     network.load_state_dict(complete)
@@ -212,10 +213,11 @@ def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
 
 
 def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
-    """Return the weights in a file, under the names of the architecture if the file has all names.
-
-    Raises ExportError for a file that is no checkpoint of tensors, or that has several sets of
+    """Return the weights in a file, by their names in the network if the file has all these
     weights.
+
+    Raises ExportError for a file that is no checkpoint of tensors, or that has the weights of the
+    network several times.
     """
     torch, _ = import_torchvision()
     try:
@@ -231,8 +233,8 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
     if not states:
         other = [key for key, value in state.items() if not isinstance(value, torch.Tensor)]
         raise ExportError(
-            f"{path} holds {_some('keys without tensors', other)}. "
-            "Write it with torch.save(model.state_dict(), path)."
+            f"{path} contains {_some('keys without tensors', other)}. Write it with"
+            " torch.save(model.state_dict(), path)."
         )
     names = of.bare().state_dict().keys()
     try:
@@ -242,10 +244,11 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
 
 
 def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
-    """Return the network whose tensors have the names and shapes of the tensors in a file.
+    """Return the network of an architecture that fits the weights in `state`. Raises ExportError if
+    names or shapes of weights differ.
 
-    The counters of batch normalisation may be missing, as torch permits: files from before torch
-    0.4.1 have no counters.
+    As in torch, counters of batch normalisation may be missing: torch before version 0.4.1 writes
+    no counters.
     """
     has_aux = any(key.lower().startswith("aux") for key in state)
     network = of.bare(has_aux=has_aux)
@@ -266,10 +269,10 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 
 
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
-    """Return the number of classes of the network in a file; None if it is the usual number.
+    """Return the number of classes of the network in a file; None if this is the default number.
 
-    With another number of classes, only the first dimension of the weights in the heads differs,
-    and it is equal in all heads.
+    Another number of classes changes only the first dimension of the weights in the heads, equally
+    in all heads.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
@@ -285,9 +288,10 @@ def _unlike(shapes: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> lis
 
 
 def load_problem(error: Exception) -> str:
-    """Return the reason why a file of weights is rejected.
+    """Return the reason why torch cannot load a file of weights safely.
 
-    The message of torch itself would recommend loading the file without the check.
+    The function replaces the message of torch, which recommends loading the file without this
+    check.
     """
     if isinstance(error, pickle.UnpicklingError):
         names = re.findall(r"GLOBAL ([\w.]+)", str(error))
@@ -303,11 +307,12 @@ def load_problem(error: Exception) -> str:
 
 
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
-    """Make the outputs of a randomly initialised network depend on its input image.
+    """Make the outputs of a network with random weights depend on its input image.
 
     In a deep network with random weights, the outputs become nearly the same for all images. Batch
-    normalisation prevents this if its running mean and variance come from the activations of this
-    network. The function also initialises heads that some architectures set to zero.
+    normalisation prevents such equal outputs if its mean and variance come from the activations of
+    this network. The function also gives random weights to heads that some architectures set to
+    zero.
     """
     torch, _ = import_torchvision()
     for module in network.modules():

@@ -1,9 +1,9 @@
-"""Export a classification CNN of torchvision to ONNX, and check that the ONNX file gives the same
-responses as torch.
+"""Export a classification CNN of torchvision to ONNX, and check that the responses of the ONNX file
+equal the responses of torch.
 
-The entry point is `export_model`. This function builds the network, writes `model.onnx` with a
-dynamic batch axis, runs the file under onnxruntime, and compares the responses with the responses
-of torch. If the comparison fails, no file remains.
+The function `export_model` builds the network, writes `model.onnx` with a variable batch size, runs
+the file in ONNX Runtime, and compares the responses with the responses of torch. If the responses
+differ, no file remains.
 """
 
 from __future__ import annotations
@@ -49,25 +49,26 @@ from perseus.study.tasks.export import ExportTask
 if TYPE_CHECKING:
     import torch
 
-# Least signal as a share of the largest output. This share is clearly above float32 rounding
-# (2**-24 = 6e-8 per operation).
+# Least signal (difference between responses to different images) as a share of the largest output.
+# This share is clearly above float32 rounding, which is 2**-24 = 6e-8 per operation.
 MIN_SIGNAL_SHARE: Final = 1e-4
-# All runtimes from onnxruntime 1.18 (Triton 24.06) on read this opset and this IR version.
+# ONNX Runtime 1.18 (in Triton 24.06) and all newer runtimes read this opset and this IR version.
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
 LARGEST_BYTES: Final = 2**31 - 2**20
-"""Largest size of weights in an ONNX file: a protobuf message has at most 2 GiB."""
+"""Largest size of the weights in an ONNX file: ONNX files are protobuf messages, which have at most
+2 GiB."""
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a model to `onnx_path`, and write its reference to `reference_path`; return the record
-    of the check.
+    """Export a model to `onnx_path`, and write its reference (images and responses of torch) to
+    `reference_path`. Return the export record (the content of check.json).
 
-    The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32 [batch,
-    classes], and contains its weights. The `Reference` contains the images and the responses of
-    torch. The function replaces both files together, and only after a passed check. Raises
-    ExportError for an unknown architecture or weights name, a state_dict that does not fit, an
-    image that cannot be read, an input size that the network rejects, and a failed check.
+    The ONNX file has the input "input" float32 [batch, 3, H, W] and the output "output" float32
+    [batch, classes], and contains the weights. The function writes both files only after a passed
+    check. Raises ExportError for an unknown architecture or weights name, a state_dict that does
+    not fit, an image that cannot be read, an input size that the network rejects, and a failed
+    check.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)
@@ -98,11 +99,11 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
 def surveyed_export(
     say: Callable[[str], None], task: ExportTask, onnx_path: Path, reference_path: Path
 ) -> dict[str, Any]:
-    """Export a model of a `catalogue` experiment; if the network cannot be exported, write the
+    """Export a model of an experiment `catalogue`. If the network cannot be exported, write the
     reason to `onnx_path`.
 
-    The reference always has the responses of torch, since a runtime that needs no ONNX file may
-    serve the network. Raises ExportError if torch cannot run the network either.
+    The function writes the reference in both cases, since a runtime that needs no ONNX file may
+    serve the network. Raises ExportError if torch cannot run the network.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
@@ -120,11 +121,10 @@ def surveyed_export(
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
     """Return the network, its images (n, 3, H, W), and its responses to the images (n, classes).
 
-    Each call returns the same images and responses.
-
-    For requests in uint8, the images are pixels, and the returned network normalises them. The
-    responses then come from the original network, whose inputs are the pixels after `normalised`.
-    Raises ExportError for a task with unknown names or with parts that do not fit together.
+    For uint8 requests, the returned images are pixels, and the returned network first normalises
+    these pixels. The responses come from the network without this normalisation, with inputs from
+    the function `normalised`. Raises ExportError for unknown names, and for weights or an input
+    size that does not fit the network.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -150,7 +150,8 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
 
 
 def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
-    """Return the tensors of a network that maps images (n, 3, H, W) to scores (n, classes)."""
+    """Return the inputs and outputs of a network that converts images (n, 3, H, W) into scores (n,
+    classes)."""
     return ModelTensors.of_classifier(images.shape[1:], scores.shape[1], DATATYPES[images.dtype])
 
 
@@ -159,8 +160,7 @@ def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request
 
     The images come from `files`. If `files` is empty, the images are random.
 
-    The `preset` of torchvision preprocesses the files; for requests in uint8, it stops before the
-    normalisation.
+    The preprocessing `like` converts the files. For uint8 requests, the images are not normalised.
     """
     if files:
         transform = pixels_by(like) if request == "uint8" else like
@@ -176,26 +176,26 @@ def check_onnx(
     what: str = "the model",
     tolerance: float = TOLERANCES["fp32"],
 ) -> dict[str, Any]:
-    """Compare an ONNX file with its reference; raise ExportError if the error exceeds the
-    tolerance."""
+    """Compare the responses of an ONNX file with its reference. Raise ExportError if the relative
+    error exceeds the tolerance."""
     record = compared(onnx_path, reference, what, tolerance)
     if not record["relative_error"] <= tolerance:
         raise ExportError(
             f"{what} responds differently after the export: the error is"
-            f" {record['relative_error']:.3g} of the difference between responses to different"
-            f" images, and at most {tolerance:g} is allowed. The export is wrong (try other"
+            f" {record['relative_error']:.3g} times the difference between responses to different"
+            f" images, but at most {tolerance:g} times is allowed. The export is wrong (try other"
             " versions of torch and onnx), or the images are too similar."
         )
     return record
 
 
 def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float) -> dict[str, Any]:
-    """Run an ONNX file under onnxruntime on the CPU, and compare the responses with the reference.
+    """Run an ONNX file in ONNX Runtime on the CPU, and compare the responses with the reference.
 
-    If the model takes batches, the first example runs alone, and all other examples run as one
-    batch: two batch sizes prove that the batch axis is dynamic. The result has the keys
-    relative_error, tolerance and batches (the batch sizes). Raises ExportError for a file that
-    onnxruntime cannot run.
+    If the model supports batches, the first example runs alone, and all other examples run as one
+    batch: two different batch sizes show that the batch size is variable. The result has the keys
+    relative_error, tolerance and batches (the batch sizes). Raises ExportError for a file that ONNX
+    Runtime cannot run.
     """
     numbers = list(range(reference.count))
     more = numbers[1:] or [0, 0]
@@ -214,8 +214,8 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
 def keep_answers(
     onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
 ) -> dict[str, Any]:
-    """Write the reference of an ONNX file; return the tensors, hash, size and cost of the file for
-    the record."""
+    """Write the reference of an ONNX file. Return the tensors, hash, size and cost of the ONNX file
+    for the export record."""
     reference.write(npz)
     return {
         **tensors.plain(),
@@ -226,8 +226,8 @@ def keep_answers(
 
 
 def require_signal(expected: Array, what: str) -> float:
-    """Return the signal of the responses. Raises ExportError if the responses hardly depend on the
-    image."""
+    """Return the `signal` of the responses. Raises ExportError if the responses hardly depend on
+    the image."""
     scale = signal(expected)
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
@@ -248,11 +248,11 @@ def write_onnx(
     is_batch_open: bool = True,
     is_traced: bool = False,
 ) -> tuple[int, int]:
-    """Write the ONNX file; return its opset and IR version.
+    """Write the ONNX file. Return the opset and the IR version of the file.
 
-    A variable batch size needs an `example` of 2 or more images (torch.export treats 0 and 1 as
-    constants). With `is_traced`, the exporter of TorchScript writes the file. This exporter
-    supports shapes that depend on the number of detections.
+    For a variable batch size, `example` must have 2 or more images, since torch.export treats the
+    sizes 0 and 1 as constants. With `is_traced`, the TorchScript exporter writes the file: only
+    this exporter supports shapes that depend on the number of detections.
     """
     torch, _ = import_torchvision()
     import onnx
@@ -260,8 +260,8 @@ def write_onnx(
     weights_bytes = sum(each.numel() * each.element_size() for each in network.parameters())
     if weights_bytes > LARGEST_BYTES:
         raise ExportError(
-            f"its weights have {weights_bytes / 1e9:.1f} GB, and an ONNX file with its weights"
-            f" inside holds {LARGEST_BYTES / 1e9:.1f} GB at most"
+            f"its weights have {weights_bytes / 1e9:.1f} GB, but an ONNX file can contain weights"
+            f" of at most {LARGEST_BYTES / 1e9:.1f} GB"
         )
     try:
         with _without_logging():
@@ -284,7 +284,7 @@ def write_onnx(
                 model = program.model_proto
     except Exception as error:  # torch.onnx raises many kinds of exceptions
         raise ExportError(f"torch cannot export this network to ONNX: {error}") from error
-    # Remove stack traces: they contain paths of this host, so the file would differ on other hosts.
+    # Remove stack traces from the file: paths in stack traces differ between hosts.
     for node in model.graph.node:
         del node.metadata_props[:]
     model.ir_version = min(model.ir_version, MAX_IR_VERSION)
@@ -295,7 +295,8 @@ def write_onnx(
 
 @contextlib.contextmanager
 def _without_logging() -> Iterator[None]:
-    """Silence the progress, warnings and log lines of the exporter; its errors are exceptions."""
+    """Silence the progress bar, warnings and log lines of the exporter. Errors still raise
+    exceptions."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -54,8 +54,8 @@ def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def give_dimensions(model: onnx.ModelProto) -> None:
-    """Convert inputs and outputs that are single numbers without dimensions into tensors of size
-    one, since Triton cannot serve values without dimensions.
+    """Convert inputs and outputs without dimensions (single numbers) into tensors of size one,
+    since Triton cannot serve values without dimensions.
 
     The function changes the model in place.
     """
@@ -95,16 +95,16 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""Suffix of the new inner name of an input or output without dimensions."""
+"""Suffix of the name that an input or output without dimensions gets inside the graph."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""Prefixes and suffixes of the names of operators on quantised numbers."""
+"""Parts of the names of operators that compute with quantised numbers."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:
-    """Return the lowest numeric precision of the computation in an ONNX file, by its operators and
-    the types of its weights and constants."""
+    """Return the lowest numeric precision in which an ONNX file computes, judged by its operators
+    and by the types of its weights and constants."""
     import onnx
 
     bodies = [function.node for function in model.functions]

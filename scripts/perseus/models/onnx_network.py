@@ -20,11 +20,12 @@ class OnnxRuntimeError(ExportError):
 
 
 class OnnxNetwork:
-    """An ONNX model that ONNX Runtime has loaded. `model` is the path of an ONNX file, or its
-    content.
+    """An ONNX model, loaded in ONNX Runtime. `model` is the path of an ONNX file, or the content of
+    the file.
 
-    `output_shapes` has the inferred shape of each output, by name. Raises OnnxRuntimeError if ONNX
-    Runtime cannot load or run the model. The message calls the model `what`.
+    `output_shapes` has the shape of each output that ONNX Runtime infers, by name. Raises
+    OnnxRuntimeError if ONNX Runtime cannot load or run the model. `what` is the name of the model
+    in error messages.
     """
 
     def __init__(self, model: str | bytes, what: str) -> None:
@@ -36,7 +37,7 @@ class OnnxNetwork:
         self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the outputs of the model by name."""
+        """Return the outputs of the model for the inputs `given`, both by name."""
         sent = {name: np.asarray(each) for name, each in given.items()}
         try:
             answers = self._session.run(list(self.output_shapes), sent)
@@ -52,8 +53,8 @@ class OnnxNetwork:
 
 
 def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:
-    """Return an ONNX Runtime session on at most two cores; `model` is the path of a file, or its
-    content."""
+    """Return a session of ONNX Runtime that uses at most two cores. `model` is the path or the
+    content of an ONNX file."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -1,7 +1,7 @@
 """Convert an exported ONNX file to another numeric precision.
 
-TensorRT, ONNX Runtime on a GPU, and OpenVINO for int8 take the precision from the file. Inputs and
-outputs stay fp32, so clients and checks are the same as for the fp32 file.
+The ONNX file determines the numeric precision for TensorRT, for ONNX Runtime on a GPU, and for
+OpenVINO with int8. Inputs and outputs stay fp32, so that clients and checks need no change.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
 OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
-"""First opset with one quantisation scale per channel of the weights, and the IR version of this
-opset."""
+"""The first opset that supports one quantisation scale per channel of the weights, and the IR
+version of this opset."""
 
 Examples = Sequence[Mapping[str, Tensor]]
-"""Examples for calibration: inputs by name, in batches of one if the model takes batches."""
+"""Examples for the calibration of int8: the inputs by name. If the model supports batches, each
+example is a batch of one."""
 
 
 def convert(
@@ -38,11 +39,11 @@ def convert(
     reference_path: Path,
     converted_path: Path,
 ) -> dict[str, Any]:
-    """Convert an ONNX file into `converted_path`; return the comparison with the responses of
-    torch.
+    """Convert an ONNX file and write the result to `converted_path`. Return the comparison of its
+    responses with the responses of torch.
 
-    Raises ExportError if the file cannot be converted, or if its responses (under onnxruntime on
-    the CPU) differ by more than rounding to this precision explains.
+    Raises ExportError if the file cannot be converted, or if its responses (in ONNX Runtime on the
+    CPU) differ by more than rounding to `precision` explains.
     """
     import onnx
 
@@ -73,13 +74,12 @@ def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
-    """Return the network with explicit quantisation (Q/DQ), as TensorRT requires it.
+    """Return the network in int8 with explicit quantisation (nodes Q and DQ), as TensorRT requires.
 
-    The quantisation is symmetric, with one scale per channel of the weights. The bias is not
-    quantised.
+    The quantisation is symmetric, with one scale per channel of the weights, and without
+    quantisation of the bias.
 
-    The largest absolute value of an activation over `examples` sets its range. The same examples
-    serve to check the export.
+    The range of each activation is its largest absolute value over all `examples`.
     """
     import onnx
     from onnxruntime import quantization
@@ -102,7 +102,8 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
             str(quantised),
             Reader(),
             quant_format=quantization.QuantFormat.QDQ,
-            # Without VNNI, a CPU adds two products in 16 bits; with 8-bit weights, sums overflow.
+            # A CPU without VNNI adds two products in 16 bits: with weights of 8 bits, this sum
+            # overflows.
             reduce_range=True,
             op_types_to_quantize=QUANTISED,
             per_channel=True,
@@ -119,9 +120,10 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the network in an opset with one quantisation scale per channel.
+    """Return the network in an opset that supports one quantisation scale per channel of the
+    weights.
 
-    Raises ExportError if onnx cannot convert the network.
+    Raises ExportError if the package onnx cannot convert the network to this opset.
     """
     import onnx
 
@@ -131,8 +133,8 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
             model = onnx.version_converter.convert_version(model, OPSET_OF_CHANNELS)
         except Exception as error:  # onnx raises exceptions of C++ without a common base class
             raise ExportError(
-                f"its opset is {opset}, and onnx cannot convert it ({error}): export it with opset"
-                f" {OPSET_OF_CHANNELS} or later"
+                f"its opset is {opset}, and the package onnx cannot convert the network ({error}):"
+                f" export the network with opset {OPSET_OF_CHANNELS} or later"
             ) from error
     model.ir_version = max(model.ir_version, IR_VERSION_OF_CHANNELS)
     return model
@@ -142,4 +144,5 @@ CONVERTERS: Final[dict[str, Callable[[Path, Examples], onnx.ModelProto]]] = {
     "fp16": _half,
     "int8": _quantised,
 }
-"""Converters by precision; the examples are for calibration."""
+"""The function that converts a network to each precision. Only int8 uses the examples, for its
+calibration."""

@@ -17,8 +17,8 @@ from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 
 
 def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) -> dict[str, Tensor]:
-    """Return the examples of each input, shape (n, *dims). Raises ExportError with the
-    `example_problems`."""
+    """Return the examples of each input, shape (n, *dims). Raises ExportError with all
+    `example_problems`, if there are any."""
     if wrong := list(example_problems(asked, inputs)):
         raise ExportError("; ".join(wrong))
     if asked.inputs:
@@ -32,8 +32,8 @@ def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) ->
 
 
 def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:
-    """Yield the reasons why these examples do not fit a model with these inputs, one sentence
-    each."""
+    """Yield the reasons why the examples in the configuration do not fit a model with these
+    inputs."""
     if asked.inputs:
         yield from _problems_of_file(Path(asked.inputs), inputs)
     if asked.images:
@@ -52,7 +52,7 @@ def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]
             found = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, AttributeError, BadZipFile, TypeError) as error:
         yield (
-            f"inputs: {path} is no .npz file of arrays ({_first_line(error)}): write it with"
+            f"inputs: {path} is not an .npz file of arrays ({_first_line(error)}): write it with"
             " numpy.savez(path, **{name of input: array})"
         )
         return
@@ -60,7 +60,7 @@ def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]
     for name in names:
         if name not in found:
             has = ", ".join(map(repr, found)) or "none"
-            yield f"inputs: {path} has no array for the model's input {name!r} (its arrays: {has})"
+            yield f"inputs: {path} has no array for the model's input {name!r} (only: {has})"
     for name in found:
         if name not in names:
             has = ", ".join(map(repr, names))
@@ -81,13 +81,13 @@ def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[st
     kind = DATATYPES.get(array.dtype, str(array.dtype))
     if kind != of.datatype:
         yield (
-            f"inputs: {path}: {of.name!r} is of type {array.dtype}, and the model takes"
-            f" {DTYPES[of.datatype]} (convert it with array.astype)"
+            f"inputs: {path}: the array {of.name!r} is of type {array.dtype}, but the model takes"
+            f" {DTYPES[of.datatype]} (convert the array with array.astype)"
         )
     if array.ndim == 0 or array.shape[1:] != of.dims or not len(array):
         yield (
-            f"inputs: {path}: {of.name!r} is of shape {array.shape}, not (examples"
-            f"{''.join(f', {size}' for size in of.dims)})"
+            f"inputs: {path}: the array {of.name!r} is of shape {array.shape}, not"
+            f" (examples{''.join(f', {size}' for size in of.dims)})"
         )
     elif array.dtype.kind == "f" and not np.isfinite(array).all():
         yield f"inputs: {path}: {of.name!r} has values that are not finite"
@@ -97,14 +97,14 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
     if len(inputs) != 1:
         names = ", ".join(repr(each.name) for each in inputs)
         yield (
-            f"images: the model has {len(inputs)} inputs ({names}), and images fit only one: use"
-            " inputs: file.npz instead"
+            f"images: the model has {len(inputs)} inputs ({names}), but images are possible only"
+            " for a model with one input: use inputs: file.npz instead"
         )
         return
     (only,) = inputs
     if (layout := _layout(pixels, only)) is None:
         wanted = f"layout: {pixels.layout}" if pixels.layout else "layout: nchw or nhwc"
-        yield f"images: its input {only} takes no images with 1 or 3 channels ({wanted})"
+        yield f"images: input {only} has no dimension of 1 or 3 channels ({wanted})"
         return
     channels = only.dims[0 if layout == "nchw" else -1]
     for key in ("mean", "std"):
@@ -114,8 +114,8 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
 
 
 def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
-    """Return the layout of an input for images, nchw or nhwc; None if no layout fits, or if both
-    fit."""
+    """Return the layout of an input for images ("nchw" or "nhwc"), or None if the shape of the
+    input fits no layout or both layouts."""
     places = {"nchw": 0, "nhwc": -1}
     asked = [pixels.layout] if pixels.layout else list(places)
     fitting = [each for each in asked if len(of.dims) == 3 and of.dims[places[each]] in (1, 3)]
@@ -123,8 +123,8 @@ def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
 
 
 def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
-    """Return an image in the size of an input, with each pixel converted into (pixel * scale -
-    mean) / std."""
+    """Return an image as input of the model: resized to the size of the input, with each pixel
+    converted into (pixel * scale - mean) / std."""
     from PIL import Image
 
     is_first = _layout(pixels, of) == "nchw"

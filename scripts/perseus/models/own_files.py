@@ -1,4 +1,4 @@
-"""Check the weights and ONNX files of a user before any job uses these files."""
+"""Check the user's weights and ONNX files before any job uses these files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from perseus.study.planning import own_examples
 
 
 def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
-    """Yield the reasons why the files of these models cannot be used. The function runs no model.
+    """Yield the reasons why Perseus cannot use the files of these models. The function runs no
+    model.
 
-    `models` contains each model with the paths of its image files. If a package for a check is not
-    installed here, only the job of the model runs the check.
+    `models` contains each model with the paths of its image files. If a check needs a package that
+    is not installed here, the function leaves the check to the job of the model.
     """
     for model, images in models:
         yield from (f"models: {model.name}: {problem}" for problem in _of_files(model, images))

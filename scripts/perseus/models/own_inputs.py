@@ -1,4 +1,4 @@
-"""Combine the declared inputs of an ONNX file of the user with the sizes that the study sets."""
+"""Combine the inputs that an ONNX file of the user declares with the sizes that the study sets."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers that the study sets for variable sizes of a file: for each input (`shape`), or one
-    number for all inputs (`input_size`)."""
+    """Numbers that the study sets for the variable sizes of an ONNX file: several numbers for each
+    input (`shape`), or one number for all inputs (`input_size`)."""
 
     shape: Mapping[str, tuple[int, ...]]
     input_size: int | None = None
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Return the inputs of a graph without the weights, since old files list weights among their
-    inputs."""
+    """Return the inputs of a graph. Old ONNX files list weights among the inputs; the result has no
+    weights."""
     weights = {each.name for each in graph.initializer}
     return [each for each in graph.input if each.name not in weights]
 
 
 def declared(value: onnx.ValueInfoProto) -> TensorSpec:
-    """Return an input or output as the file declares it, including its first size, which may be the
+    """Return an input or output with all sizes that the file declares. The first size may be the
     batch.
 
-    If Triton does not support the type of the tensor, `datatype` is the name of the type in ONNX.
+    If Triton does not support the type of the tensor, `datatype` has ONNX's name of the type.
     """
     import onnx
 
@@ -53,13 +53,13 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
-    """Return the inputs with the sizes that the study sets. A first size that is still variable is
-    the batch."""
+    """Return the inputs with the sizes that the study sets. If a first size is still variable, it
+    is the batch."""
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
 def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
-    """Yield the problems of a file's tensors, and of the sizes that a study sets."""
+    """Yield the problems of a file's inputs and outputs, and of the sizes that the study sets."""
     inputs = inputs_of(model.graph)
     names = [each.name for each in inputs]
     for what, values in (("input", inputs), ("output", list(model.graph.output))):
@@ -68,13 +68,13 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
         for each in values:
             if (datatype := declared(each).datatype) not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {datatype}, but only numbers are"
-                    f" supported ({', '.join(DTYPES)})"
+                    f"its {what} {each.name!r} is of type {datatype}, but Perseus supports only"
+                    f" numbers ({', '.join(DTYPES)})"
                 )
     for name in sizes.shape:
         if name not in names:
             hint = did_you_mean(name, names) or f" (it has {', '.join(names)})"
-            yield f"shape: {name!r} is none of its inputs{hint}"
+            yield f"shape: {name!r} is not an input of the file{hint}"
     yield from _size_problems(inputs, sizes)
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
@@ -91,7 +91,7 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
         given, dims = sizes.shape.get(each.name), _dims(each, sizes)
         if given is not None and not _fillings(each, given):
             has = _described(each)
-            yield f"shape: {each.name!r} is {list(given)}, but the file's input is {has}"
+            yield f"shape: {each.name!r}: {list(given)} does not fit the file's input {has}"
         elif OPEN in dims[has_batch:] or not _has_shape(each):
             open_inputs.append(each)
     if not open_inputs:
@@ -104,12 +104,12 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
     verb = "leaves" if len(open_inputs) == 1 else "leave"
     yield (
         f"its input{'s' * (len(open_inputs) > 1)} {named} {verb} sizes open: write shape:"
-        f" {{{line}}} with numbers for them"
+        f" {{{line}}} with numbers for these sizes"
     )
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Return the names of the variable sizes of an input, without the batch."""
+    """Return the names of an input's variable sizes without the batch."""
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
         dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
@@ -119,8 +119,8 @@ def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
 
 
 def common_size(dims: Iterable[Sequence[int]]) -> int | None:
-    """Return the first size that all inputs have in common; 1 if it is variable, None if the inputs
-    differ."""
+    """Return the first size of all inputs, or None if the inputs have different first sizes. The
+    result is 1 if the first size is variable."""
     sizes = {each[0] if each else None for each in dims}
     if sizes <= {OPEN, 1}:
         return 1
@@ -133,7 +133,8 @@ def _key(name: str) -> str:
 
 
 def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes of an input; unknown sizes are variable."""
+    """Return the sizes of an input after the study's sizes are set. Sizes that remain unknown are
+    variable."""
     given = sizes.shape.get(value.name)
     if given is not None:
         return next(iter(_fillings(value, given)), declared(value).dims)
@@ -144,10 +145,9 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 
 
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the possible shapes of an input, given sizes from the study.
+    """Return the possible shapes of an input if the study sets the sizes `given`.
 
-    The given sizes may replace the variable sizes after the first, all sizes after the first, all
-    variable sizes, or all sizes.
+    The study may set all sizes or only the variable sizes, with or without the first size.
     """
     dims = declared(value).dims
     if not _has_shape(value):
@@ -161,7 +161,7 @@ def _has_shape(value: onnx.ValueInfoProto) -> bool:
 
 
 def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
-    """Return whether a size after the first one equals this size or is variable."""
+    """Return whether one of the input's sizes after the first equals `size` or is variable."""
     return any(each in (OPEN, size) for each in declared(value).dims[1:])
 
 

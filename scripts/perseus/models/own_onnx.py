@@ -1,6 +1,6 @@
-"""Prepare an ONNX file of the user for serving, and check that its responses do not change.
+"""Prepare an ONNX file of the user for Triton, and check that its responses do not change.
 
-Only ONNX Runtime executes the file, and ONNX Runtime runs no code from a model file.
+Only ONNX Runtime executes the file. ONNX Runtime never runs code from a model file.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import onnx
 
 FIXED_BATCH: Final = (
-    "onnxruntime cannot run the model with a batch size other than {size}. A PyTorch network takes"
-    ' batches if it is exported with dynamic_shapes=({{0: "batch"}},)'
+    "ONNX Runtime cannot run the model with a batch size other than {size}. To export a PyTorch"
+    ' network with a variable batch size, use dynamic_shapes=({{0: "batch"}},)'
 )
 
 Examples = Mapping[str, Tensor]
@@ -52,17 +52,17 @@ def take_onnx(
     what: str = "",
     sorted_by: str = "",
 ) -> dict[str, Any]:
-    """Prepare an ONNX file as `onnx_path`, and write its examples and responses to
-    `reference_path`; return the record of the check.
+    """Write the ONNX file `source`, prepared for Triton, to `onnx_path`, and its examples and
+    responses to `reference_path`. Return the record of the check.
 
-    `what` is the name of the model in messages, by default the path of its file. `sorted_by` is the
-    output with the scores of a detector (see `Reference`).
+    `what` is the name of the model in messages, by default the path of `source`. `sorted_by` is the
+    name of the output with the scores of a detection network (see `Reference`).
 
-    Inputs and outputs keep their names, and variable sizes become the sizes of the task. The file
-    takes batches if the responses to a batch equal the responses to single examples. Otherwise the
-    file is served unchanged, without batches, and `notes` in the record has the reason. Raises
+    Inputs and outputs keep their names, and the sizes in the task replace variable sizes. The model
+    gets a variable batch size if its responses to a batch equal its responses to single examples.
+    Otherwise, a request can have only one example, and `notes` in the record says why. Raises
     ExportError for the problems in `own_problems`, for a file that ONNX Runtime cannot run, and for
-    a file whose responses to the same request differ.
+    responses to the same request that differ without permission of the task.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -87,9 +87,7 @@ def take_onnx(
         except ExportError as error:
             fixed = isinstance(error, OnnxRuntimeError)
             why = FIXED_BATCH.format(size=size) if fixed else str(error)
-            notes.insert(
-                0, f"{what} is served without batches, with one example per request: {why}"
-            )
+            notes.insert(0, f"{what} takes no batches, so each request has one example: {why}")
             tensors, check = _write(model, whole_inputs, reference, onnx_file, what)
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
@@ -105,10 +103,10 @@ def take_onnx(
 
 
 def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str]:
-    """Yield the problems of a file, of the sizes in the study and of the examples, before the file
-    runs.
+    """Yield the problems of an ONNX file, of the sizes that the study sets, and of the examples.
+    The function does not run the file.
 
-    Raises ExportError if ONNX Runtime cannot read the file.
+    Raises ExportError if the file cannot be read or loaded in ONNX Runtime.
     """
     model = read_onnx(source)
     if wrong := list(problems(model, sizes)):
@@ -121,20 +119,20 @@ def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str
 
 
 def read_onnx(source: Path) -> onnx.ModelProto:
-    """Read an ONNX file without the weights in other files; each input and output gets at least one
-    dimension.
+    """Read an ONNX file without its external data (weights in other files). Each input and output
+    gets at least one dimension.
 
-    Weights in other files must be in the same folder. Raises ExportError if the file cannot be
-    read.
+    External data must be in the folder of the ONNX file. Raises ExportError if the ONNX file cannot
+    be read.
     """
     import onnx
     from google.protobuf.message import DecodeError
 
     try:
-        # The format is stated: otherwise onnx derives the format from the name of the file.
+        # Without `format`, onnx derives the format from the name of the file.
         model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
     except DecodeError as error:
-        raise ExportError(f"{source} is not an ONNX file, or is truncated") from error
+        raise ExportError(f"{source} is not an ONNX file, or is incomplete") from error
     except OSError as error:
         raise ExportError(f"{source} cannot be read: {error.strerror}") from error
     if not model.graph.node:
@@ -145,16 +143,16 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """Return the inputs without their first size, if all inputs have the same first size; otherwise
-    return the inputs unchanged."""
+    """Return the inputs of one example: without the first size if this size is the same in all
+    inputs (the batch), otherwise unchanged."""
     if not common_size([each.dims for each in inputs]):
         return list(inputs)
     return [replace(each, dims=each.dims[1:]) for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
-    """Group examples into batches of `size` rows. There are as many batches as examples, and each
-    batch has another first row."""
+    """Group examples into batches of `size` examples. The number of batches equals the number of
+    examples, and batch i begins with example i."""
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
@@ -163,9 +161,9 @@ def _grouped(given: Examples, size: int) -> Examples:
 def _served(
     model: onnx.ModelProto, inputs: Sequence[TensorSpec], what: str
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
-    """Return the model with these sizes of its inputs, and the same model in ONNX Runtime.
+    """Return the model with the input sizes in `inputs`, and this model loaded in ONNX Runtime.
 
-    If ONNX Runtime rejects the fixed sizes, these sizes stay variable: an inferred size may be
+    If ONNX Runtime rejects these sizes, they stay variable: a size that ONNX Runtime infers may be
     invalid in a branch that no request takes.
     """
     sized = _as_served(model, inputs)
@@ -178,7 +176,8 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Return the model with these sizes of its inputs, and without inferred shapes."""
+    """Return the model with the input sizes in `inputs`, without the shapes of outputs and
+    intermediate tensors."""
     import onnx
 
     served = onnx.ModelProto()
@@ -203,9 +202,10 @@ def _declare(value: onnx.ValueInfoProto, dims: Sequence[int], kind: int) -> None
 def _reference(
     network: OnnxNetwork, given: Examples, task: OwnOnnxTask, precision: Precision, what: str
 ) -> Reference:
-    """Return the reference: the examples and the response to each example.
+    """Return the reference: the examples, and the response of the model to each example.
 
-    Raises ExportError if the responses cannot be a reference.
+    Raises ExportError if the model rejects an example, if a response has other content than finite
+    numbers, or if responses to the same request differ without permission.
     """
     count = len(next(iter(given.values())))
     try:
@@ -216,15 +216,14 @@ def _reference(
         if task.examples.inputs or task.examples.images:
             raise
         raise ExportError(
-            f"{refusal}. The requests contain seeded noise: if the model takes certain values only,"
-            " use your own examples (inputs: file.npz) or a range of values"
-            " (values: {low, high})"
+            f"{refusal}. The examples are seeded random values. If the model needs other values,"
+            " use your own examples (inputs: file.npz) or set their range (values: {low, high})"
         ) from refusal
     found = Reference(given, answers, has_batches=False, precision=precision)
     for name in found.outputs:
         numbers = found.all_answers(name)
         if numbers[0].dtype not in DATATYPES:
-            raise ExportError(f"{what}: its output {name!r} is no tensor of numbers")
+            raise ExportError(f"{what}: its output {name!r} is not a tensor of numbers")
         if not numbers[0].ndim:
             raise ExportError(
                 f"{what}: its output {name!r} is one number without dimensions, and the file"
@@ -232,15 +231,16 @@ def _reference(
             )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
-    tolerance = TOLERANCES["fp32"]  # both runs use exactly the same arithmetic
+    tolerance = TOLERANCES["fp32"]  # both runs use the same arithmetic
     scales = found.scales(tolerance)
-    # Repeat each example: two random responses of few numbers may be equal by chance.
+    # Run every example a second time: if responses are random but have few numbers, two of them may
+    # be equal by chance.
     error = max(found.error([i], network.answer(found.given([i])), scales) for i in range(count))
     if error <= tolerance:
         return found
     if task.deterministic:
         raise ExportError(
-            f"{what}: two responses to the same request differ by {error:.2g} of the difference"
+            f"{what}: two responses to the same request differ by {error:.2g} times the difference"
             " between responses to different requests. Is a dropout still active? To measure the"
             " model nevertheless, set deterministic: false"
         )
@@ -250,8 +250,8 @@ def _reference(
 def _notes(reference: Reference, what: str) -> Iterator[str]:
     if not reference.is_deterministic:
         yield (
-            f"{what}: the response to the same request changes from call to call, so no check can"
-            " detect a wrong response"
+            f"{what}: the responses to the same request differ, so no check can detect a wrong"
+            " response"
         )
     for name in reference.outputs:
         answers = reference.all_answers(name)
@@ -263,13 +263,14 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the reference with the response to each example as one row of a batch. `alone` has
-    responses to whole batches of `size` rows.
+    """Return the reference for single examples. Its responses are the first rows of the responses
+    in `alone`, which has responses to batches of `size` examples.
 
-    Raises ExportError if the responses are not rows of a batch.
+    Raises ExportError if the first size of an output is not the batch size, or if the shape of an
+    output varies.
     """
     if size is None:
-        raise ExportError("its inputs have different first sizes")
+        raise ExportError("its inputs differ in their first size, so there is no batch size")
     for name in alone.outputs:
         answers = alone.all_answers(name)
         if any(each.shape[:1] != (size,) for each in answers):
@@ -291,10 +292,11 @@ def _write(
     path: Path,
     what: str,
 ) -> tuple[ModelTensors, dict[str, Any]]:
-    """Write the file for serving; return its tensors and the record of the check of its responses.
+    """Write the ONNX file for Triton. Return its inputs and outputs, and the record of the check of
+    its responses.
 
-    `inputs` has the inputs, without the batch if the reference has batches. Raises ExportError if
-    the responses of the written file differ from the reference.
+    `inputs` has the sizes of the inputs, without the batch size if the reference supports batches.
+    Raises ExportError if the responses of the written file differ from the reference.
     """
     import onnx
 
@@ -323,7 +325,7 @@ def _write(
 
 
 def _known(shape: Sequence[Any], rank: int) -> tuple[int, ...]:
-    """Return the shape of an output with the sizes that ONNX Runtime infers; all other sizes are
-    variable."""
+    """Return the shape of an output with the sizes that ONNX Runtime infers. A size that ONNX
+    Runtime does not infer is variable."""
     known = list(shape) if len(shape) == rank else [None] * rank
     return tuple(size if isinstance(size, int) and size > 0 else OPEN for size in known)

@@ -1,4 +1,5 @@
-"""Write encoded images for a network, and the responses of torch to these images, into a file."""
+"""Write encoded images for a network, and the responses of torch to these images, into the file
+pictures.npz."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def export_pictures(task: ExportTask, path: Path) -> None:
     """Write the images of the task, or seeded random images, and the responses of torch into `path`
     (.npz).
 
-    The file contains a `Reference` and `Pictures`. Raises ExportError if torch cannot run the
-    network, if an image cannot be read, or if the responses do not depend on the image.
+    The file contains the arrays of a `Reference` and of `Pictures`. Raises ExportError if torch
+    cannot run the network, if an image cannot be read, or if the responses do not depend on the
+    image.
     """
     with temporary_folder() as folder:
         names = task.images or random_pictures(folder, MIN_IMAGES, task.seed)
@@ -39,8 +41,8 @@ def export_pictures(task: ExportTask, path: Path) -> None:
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:
-    """Return the preprocessing of torchvision for these weights (`networks.preset`), with a crop of
-    `input_size` pixels."""
+    """Return torchvision's preprocessing for these weights (`networks.preset`), with a crop of
+    `input_size` x `input_size` pixels."""
     own = preset(architecture, weights, input_size)
     return Preprocessing(
         resize_px=own.resize_size[0],

@@ -1,5 +1,5 @@
-"""Read and write pictures.npz: encoded images for requests, their tensors after preprocessing, and
-the responses of torch."""
+"""Read and write pictures.npz: encoded images for requests, the tensors into which the
+preprocessing converts these images, and the responses of torch."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ File = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Pictures:
-    """Encoded image files, and the preprocessing of the network."""
+    """Encoded image files, and the preprocessing that the network needs."""
 
     files: Sequence[File]
     preprocessing: Preprocessing
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that the file contains in addition to the arrays of a `Reference`."""
+        """Return the arrays that pictures.npz contains in addition to the arrays of a
+        `Reference`."""
         told = json.dumps(asdict(self.preprocessing))
         files = {f"picture_{i}": file for i, file in enumerate(self.files)}
         return {PARAMETER: np.array(told), **files}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Pictures:
-        """Return the encoded images in an opened file."""
+        """Return the encoded images and the preprocessing in the arrays of pictures.npz."""
         told = json.loads(str(arrays[PARAMETER]))
         count = sum(name.startswith("picture_") for name in arrays)
         return cls([arrays[f"picture_{i}"] for i in range(count)], Preprocessing(**told))
@@ -45,9 +46,10 @@ class Pictures:
 
 
 def as_batch(files: Sequence[File]) -> NDArray[np.uint8]:
-    """Return image files as one array, shape (files, bytes of the longest file).
+    """Return image files as one array of bytes, shape (number of files, length of the longest
+    file).
 
-    Zeros fill up shorter files; decoders ignore these zeros.
+    Zeros follow the bytes of a shorter file. Image decoders ignore these zeros.
     """
     longest = max(map(len, files))
     return np.stack([np.pad(file, (0, longest - len(file))) for file in files])

@@ -1,8 +1,8 @@
 """Convert images into tensors as torchvision does, using only Pillow and NumPy.
 
-Repositories also contain this file as the model.py of a Triton model. Triton's Python backend runs
-this model before the network of a tenant with `preprocessing: server`. Therefore this file imports
-no module of Perseus. The client and the server do the same work.
+This file is also the model.py of a Triton model: for a tenant with `preprocessing: server`,
+Triton's Python backend runs this file before the network. Therefore this file imports no module of
+Perseus. With this file, the client and the server preprocess images in the same way.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 PARAMETER = "preprocessing"
-"""Name of the Triton model's parameter that contains the `Preprocessing` as JSON."""
+"""Name of the parameter in config.pbtxt that contains the `Preprocessing` as JSON."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Preprocessing of a network: resize, crop and normalisation.
+    """Preprocessing of images for a network: resize, crop and normalisation.
 
     The filter `resample` of Pillow resizes the short side of an image to `resize_px`, and a centre
-    crop keeps `crop_px` x `crop_px` pixels. With `normalises`, the colours (0..1) are normalised by
-    the `mean` and `std` of red, green and blue. Otherwise the network takes pixels.
+    crop keeps `crop_px` x `crop_px` pixels. With `normalises`, the colours (0 to 1) are then
+    normalised with `mean` and `std`, each with one number for red, green and blue. Otherwise, the
+    result is pixels (0 to 255).
     """
 
     resize_px: int
@@ -38,15 +39,15 @@ class Preprocessing:
     normalises: bool = True
 
     def tensor(self, picture: NDArray[np.uint8]) -> NDArray[np.float32] | NDArray[np.uint8]:
-        """Return the input of the network, shape (3, crop_px, crop_px), from the n bytes of a PNG
-        or JPEG file.
+        """Convert the bytes of a PNG or JPEG file, shape (n,), into an input of the network, shape
+        (3, crop_px, crop_px).
 
-        Zeros may follow the file. Raises OSError (which includes Pillow's errors), SyntaxError or
-        ValueError for other bytes.
+        Zeros may follow the content of the file. For invalid bytes, the function raises OSError
+        (also for errors of Pillow), SyntaxError or ValueError.
         """
         with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
             image = file.convert("RGB")
-        # torchvision rounds in the same way
+        # rounds as torchvision does
         short, px = min(image.size), self.crop_px
         width, height = (int(self.resize_px * side / short) for side in image.size)
         image = image.resize((width, height), Image.Resampling[self.resample])
@@ -64,7 +65,7 @@ class Preprocessing:
 
 
 class TritonPythonModel:
-    """The Triton model. It converts rows of bytes, one row per image, into one tensor per image."""
+    """The Triton model, which converts each row of bytes (one image file) into one tensor."""
 
     def initialize(self, args: dict[str, str]) -> None:
         parameters = json.loads(args["model_config"])["parameters"]
@@ -82,7 +83,7 @@ class TritonPythonModel:
             batch: NDArray[Any] = np.stack(tensors)
         except Exception as failure:
             return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"preprocess: {failure}"))
-        # This code repeats backends/perseus_tensors.py, which NVIDIA's containers do not have.
+        # This code repeats backends/perseus_tensors.py, which the containers of NVIDIA do not have.
         capsule = batch.__dlpack__()
         ctypes.pythonapi.PyCapsule_SetDestructor(ctypes.py_object(capsule), None)
         return pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("output", capsule)])

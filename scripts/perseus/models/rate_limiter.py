@@ -1,7 +1,7 @@
-"""Define settings of Triton's rate limiter for the model repository and the command line of the
-server."""
+"""Define a name in Triton's rate limiter that the model repository and the command line of the
+server share."""
 
 from typing import Final
 
 RESOURCE: Final = "cores"
-"""Resource of the rate limiter that tenants with a priority share (`repository.model_config`)."""
+"""Name of the resource that tenants with a priority share (see `repository.model_config`)."""

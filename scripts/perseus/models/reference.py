@@ -1,5 +1,4 @@
-"""Read and write reference.npz: the examples for a model, and the response of the model to each
-example."""
+"""Read and write reference.npz: examples for a model, and the model's response to each example."""
 
 from __future__ import annotations
 
@@ -17,18 +16,18 @@ from perseus.models.tensors import Tensor
 from perseus.study.model import Precision
 
 Answers = Sequence[Mapping[str, Tensor]]
-"""Responses: the outputs by name, for each example."""
+"""The responses to all examples; each response has the outputs by name."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Examples, and the response of the model to each single example.
+    """Examples (contents of requests), and the response of a model to each single example.
 
-    `inputs` has n examples of each input by name, shape (n, *dims). With `has_batches`, the
-    responses have no batch dimension. Otherwise the responses are whole tensors, which may differ
-    in shape. `precision` is the numeric precision in which the model computes. If
-    `is_deterministic` is false, two responses to the same example may differ. If the responses are
-    detections, `sorted_by` is the output with their scores.
+    `inputs` has n examples of each input by name, shape (n, *dims). `has_batches` is true if the
+    model supports batches: the responses then have no batch dimension. Without batches, the
+    responses may differ in shape. `precision` is the numeric precision in which the model computes.
+    If `is_deterministic` is false, two responses to the same example may differ. For a detection
+    network, `sorted_by` is the name of the output with the scores.
     """
 
     inputs: Mapping[str, Tensor]
@@ -48,13 +47,13 @@ class Reference:
         return tuple(self.answers[0])
 
     def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the inputs of a request with these examples; without batches, only the first
-        example is in the request."""
+        """Return the inputs of a request with the examples of these indices. Without batches, the
+        request has only the first of these examples."""
         rows = list(examples) if self.has_batches else examples[0]
         return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
 
     def expected(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the expected response to a request with these examples."""
+        """Return the expected response to a request with the examples of these indices."""
         if not self.has_batches:
             return dict(self.answers[examples[0]])
         return {name: np.stack([self.answers[i][name] for i in examples]) for name in self.outputs}
@@ -63,17 +62,20 @@ class Reference:
         return [answer[output] for answer in self.answers]
 
     def scales(self, tolerance: float) -> dict[str, float]:
-        """Return the divisor that makes errors relative, for each output (`scale_of`)."""
+        """Return, for each output, the divisor that converts an error into a relative error
+        (`scale_of`)."""
         return {name: scale_of(self.all_answers(name), tolerance) for name in self.outputs}
 
     def error(
         self, examples: Sequence[int], answer: Mapping[str, Tensor], scales: Mapping[str, float]
     ) -> float:
-        """Return the largest relative error of a response to a request with these examples.
+        """Return the largest relative error of the response `answer` to a request with the examples
+        of these indices.
 
-        The error is infinite if outputs are missing or have wrong shapes.
+        The error is infinite if an output is missing or has a wrong shape.
 
-        If responses are not deterministic, the function only checks that no output is missing.
+        For a model whose responses are not deterministic, the function checks only that no output
+        is missing.
         """
         expected = self.expected(examples)
         if not self.is_deterministic:
@@ -83,7 +85,7 @@ class Reference:
         return max(_error(answer.get(name), of, scales[name]) for name, of in expected.items())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that the file of the reference contains."""
+        """Return the arrays that reference.npz contains."""
         answers = {
             f"answer/{i}/{name}": tensor
             for i, answer in enumerate(self.answers)
@@ -104,7 +106,7 @@ class Reference:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Reference:
-        """Return the reference in an opened file."""
+        """Return the reference from the arrays of reference.npz."""
         named = [name.split("/", 2) for name in arrays if name.startswith("answer/")]
         answers: list[dict[str, Tensor]] = [{} for _ in {number for _, number, _ in named}]
         for _, number, name in named:
@@ -129,14 +131,14 @@ class Reference:
 
     @classmethod
     def of_classifier(cls, images: Tensor, scores: Tensor) -> Reference:
-        """Return the reference of a classification model: images (n, 3, height, width), and one
-        number for each class (n, classes)."""
+        """Return the reference of a classification model from images (n, 3, height, width) and
+        scores (n, classes)."""
         return cls({"input": images}, [{"output": row} for row in scores])
 
 
 def _error(answer: Tensor | None, expected: Tensor, scale: float) -> float:
     if answer is None:
         return float("inf")
-    # Triton adds a size of 1 to an output whose only dimension is the batch.
+    # If the only dimension of an output is the batch, Triton adds a second dimension of size 1.
     is_padded = answer.shape == (*expected.shape, 1)
     return relative_error(answer.reshape(expected.shape) if is_padded else answer, expected, scale)

@@ -1,13 +1,14 @@
 """Write the Triton model repository of one scenario.
 
 For each tenant, `write_repository` writes `<root>/<tenant>/config.pbtxt`, the model file in
-`<root>/<tenant>/1/`, and the responses of torch to the examples of the tenant. `ensemble` writes
-the preprocessing model of a tenant whose requests are images. `model_config` defines the content of
+`<root>/<tenant>/1/`, and the reference responses. The module `ensemble` writes the preprocessing
+model of a tenant whose requests are image files. `model_config` defines the content of
 config.pbtxt. The parameters of a runtime come from the module of the same name in `runtimes`.
 
 The Python backends of Perseus (scripts/backends) and the C++ backends in the containers of NVIDIA
-serve the same repository. Without --disable-auto-complete-config, a C++ backend would enable
-dynamic batching for a tenant with max_queue_delay_us=None and a max_batch_size above 1.
+use the same repository. Perseus starts the containers with --disable-auto-complete-config:
+otherwise, a C++ backend enables dynamic batching for a tenant with max_queue_delay_us=None and a
+max_batch_size above 1.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ T = TypeVar("T", pb.ModelInput, pb.ModelOutput)
 
 
 class RepositoryError(ValueError):
-    """Error: a tenant cannot be served. The message says what to change."""
+    """Error: Triton cannot serve a tenant. The message says which setting to change."""
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Files of the model of one tenant: the model, its check.json, and the responses of torch."""
+    """Input files for one tenant: the model, its export record (check.json), and the reference
+    responses."""
 
     model: Path
     check: Path
@@ -53,13 +55,14 @@ class ModelFiles:
 def write_repository(
     root: Path, task: RepositoryTask, model_files: Sequence[ModelFiles], *, is_variant: bool
 ) -> None:
-    """Write the repository of a scenario into `root`, which must not exist.
+    """Write the Triton model repository of a scenario into the folder `root`, which must not exist.
 
-    `model_files` has the files of each tenant, in the order of the task. `is_variant` is true if
-    the scenario is a setting of a grid or part of a survey. If a model of a variant could not be
-    exported, or does not take the configured batches, the function writes the reason in place of
-    the model, and the reason becomes a row of the results. Raises NoModelError if the model of
-    another scenario could not be exported, and RepositoryError for a tenant with invalid settings.
+    `model_files` has the files of each tenant, in the order of the tenants in the task.
+    `is_variant` is true for a scenario with a setting of a grid, and for a survey (the experiment
+    `catalogue`). If the export of a model failed or the model does not support the configured
+    batches, the function writes the reason in place of the model. If `is_variant` is false, the
+    function raises NoModelError or RepositoryError instead. Raises RepositoryError for a tenant
+    with invalid settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -71,7 +74,7 @@ def write_repository(
         write_tenant(root, tenant, files.model, check)
         if unfit:
             write_export_error(model_path(root, tenant.name, tenant.model_file), unfit)
-        if tenant.ensemble:  # import by name: jobs without ensembles do not depend on it
+        if tenant.ensemble:  # so that other jobs do not depend on this module
             before = import_module("perseus.models.ensemble")
             before.write_ensemble(root, tenant.ensemble, files.reference, check)
         with whole(root / answers_file(tenant_of(tenant.name))) as partial:
@@ -81,18 +84,18 @@ def write_repository(
 def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[str, Any]) -> None:
     """Write the network of one tenant: `config.pbtxt`, and a copy of the file `model`.
 
-    `check` is the record of the export of the model, check.json (inputs, outputs, has_batches).
-    Raises RepositoryError for a tenant with invalid settings.
+    `check` is the export record of the model (check.json), which has the keys inputs, outputs and
+    has_batches. Raises RepositoryError for a tenant with invalid settings.
     """
     config = model_config(tenant, ModelTensors.of(check))
     write_model(root, config, tenant.model_file, model)
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
-    """Return the reason why a network cannot be served in the configured batches; empty if it can
-    be served.
+    """Return the reason why a network does not support the configured batches; empty if it supports
+    these batches.
 
-    `check` is the record of the export of the model, as in `write_tenant`.
+    `check` is the export record of the network, as in `write_tenant`.
     """
     tensors = ModelTensors.of(check)
     if tensors.has_batches:
@@ -107,12 +110,13 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
 
 
 def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
-    """Write one Triton model of the repository `root`, whose `file` is a copy of `source`.
+    """Write one Triton model into the repository `root`. The model file `file` is a copy of
+    `source`.
 
-    The file is a copy and not a link, so that a later export does not change the served model, and
-    so that the repository may be on another disk.
+    The function copies the file: with a link, a later export would change the served model, and the
+    repository could not be on another disk.
     """
-    # Write the model file first, so that a config.pbtxt always has its model.
+    # Write the model file first, so that no config.pbtxt exists without its model.
     with whole(model_path(root, config.name, file)) as partial:
         shutil.copyfile(source, partial)
     with whole(root / config.name / CONFIG) as partial:
@@ -120,19 +124,21 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
 
 
 def model_path(root: Path, model: str, file: str) -> Path:
-    """Return the path of the model file of a Triton model, which always has one version."""
+    """Return the path of the model file of a Triton model. Perseus writes only the version 1 of
+    each model."""
     return root / model / "1" / file
 
 
 def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
-    """Return the Triton configuration of a tenant, whose model has these tensors.
+    """Return the Triton configuration (config.pbtxt) of a tenant. `tensors` has the inputs and
+    outputs of its model.
 
-    The priority of a tenant becomes the priority of the rate limiter, with one unit of the resource
-    "cores" per thread. The priority takes effect in a server with `--rate-limit=execution_count`.
-    The option `--rate-limit-resource=cores:<n>` of the server sets the number of units. Without
-    this option, there are only as many units as the largest instance needs, so tenants with a
-    priority take turns. Raises RepositoryError for a tenant that Triton or its runtime would
-    reject.
+    The priority of a tenant becomes its priority in Triton's rate limiter. Each instance needs one
+    unit of the resource "cores" per thread. The rate limiter is active in a server with
+    `--rate-limit=execution_count`. The option `--rate-limit-resource=cores:<n>` of the server sets
+    the number of units. Without this option, the server has only the units that the largest
+    instance needs, so that tenants with a priority execute one after another. Raises
+    RepositoryError for settings that Triton or the runtime rejects.
     """
     if problem := next(_problems(tenant), None):
         raise RepositoryError(f"tenant {tenant.name!r} of model {tenant.model!r}: {problem}")
@@ -146,7 +152,7 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
         input=[tensor(pb.ModelInput, each) for each in tensors.inputs],
         output=[tensor(pb.ModelOutput, each) for each in tensors.outputs],
     )
-    # Always state count and kind, since the defaults of Triton differ between backends.
+    # Always state `count` and `kind`, since their defaults differ between the backends of Triton.
     kinds = pb.ModelInstanceGroup.Kind
     group = config.instance_group.add(
         count=tenant.instances,
@@ -161,17 +167,18 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     if tenant.max_queue_delay_us is not None:
         config.dynamic_batching.max_queue_delay_microseconds = tenant.max_queue_delay_us
         config.dynamic_batching.preferred_batch_size.extend(tenant.preferred_batch_sizes)
-    # Sort the parameters: the map of protobuf has no order, and the text must not vary.
+    # Sort the parameters, so that the text is always the same: a map in protobuf has no order.
     for key, value in sorted(parameters_of(tenant).items()):
         config.parameters[key].string_value = value
     return config
 
 
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
-    """Return the Triton configuration of a tensor.
+    """Return the Triton configuration of an input or output.
 
-    Triton supports no tensor whose only dimension is the batch. Requests and responses contain such
-    a tensor with a second size of 1, and `reshape` removes this size for the model.
+    Triton does not support a tensor whose only dimension is the batch. In requests and responses,
+    such a tensor has a second dimension of size 1, and the setting `reshape` removes this dimension
+    for the model.
     """
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:
@@ -181,7 +188,7 @@ def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
 
 def _problems(tenant: ServedTenant) -> Iterator[str]:
     if not re.fullmatch(r"[A-Za-z0-9_~-]+(\.network)?", tenant.name):
-        yield "its name may hold letters, digits and '_~-' only: it becomes a folder and a URL"
+        yield "its name may only have letters, digits and '_~-', for use in folders and URLs"
     if tenant.precision not in get_args(Precision):
         yield f"precision {tenant.precision!r} is not one of {', '.join(get_args(Precision))}"
     elif tenant.runtime not in RUNTIMES:
@@ -194,7 +201,7 @@ def _problems(tenant: ServedTenant) -> Iterator[str]:
             yield f"{name} is {value}, but must be at least 1"
     if tenant.max_queue_delay_us is None:
         if tenant.preferred_batch_sizes:
-            yield "preferred_batch_sizes need dynamic batching: set max_queue_delay_us (0 will do)"
+            yield "preferred_batch_sizes need dynamic batching: set max_queue_delay_us, such as 0"
     elif tenant.max_queue_delay_us < 0:
         yield f"max_queue_delay_us is {tenant.max_queue_delay_us}, but must not be negative"
     for size in tenant.preferred_batch_sizes:

@@ -1,13 +1,13 @@
 """Build a TensorRT plan from an ONNX file with `trtexec`, a program of TensorRT.
 
-A plan fits one kind of GPU and one version of TensorRT. Therefore the machine that serves the plan
-also builds it, with the same version of TensorRT. `trtexec` on the PATH may be a script that runs a
-container of NVIDIA.
+A plan fits one kind of GPU and one version of TensorRT. Therefore Perseus builds the plan on the
+machine of the server, with the same version of TensorRT. The `trtexec` on the PATH may be a script
+that runs a container of NVIDIA.
 
-From version 11 on, TensorRT takes the numeric precision of a network from its ONNX file and has no
-option --fp16. Version 10 does the same with --stronglyTyped, which Perseus always uses. A plan in
-fp16 or int8 comes from an ONNX file in this precision (`onnx_precision.convert`), whose inputs and
-outputs are fp32.
+TensorRT 11 and later take the numeric precision of a network from its ONNX file and have no option
+--fp16. TensorRT 10 also takes the precision from the ONNX file with the option --stronglyTyped,
+which Perseus sets. For a plan in fp16 or int8, `onnx_precision.convert` therefore first writes an
+ONNX file in this precision; its inputs and outputs stay fp32.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WORKSPACE_MIB = 4096
 
 
 class TensorRtError(RuntimeError):
-    """Error: a TensorRT plan cannot be built. The message says what to do."""
+    """Error: Perseus cannot build a TensorRT plan. The message says what to do."""
 
 
 class NoPlanError(TensorRtError):
@@ -48,7 +48,8 @@ class NoPlanError(TensorRtError):
 
 @dataclass(frozen=True)
 class Batches:
-    """Range of batch sizes that a plan serves; the plan is optimised for the size `best`."""
+    """Least and largest batch size of a plan, and the size `best` for which TensorRT optimises the
+    plan."""
 
     least: int
     best: int
@@ -58,9 +59,9 @@ class Batches:
 def batches(task: TensorRtTask) -> Batches:
     """Return the batch sizes for the plan of a tenant.
 
-    The plan is optimised for the largest preferred size. Without a preferred size, the plan is
-    optimised for the largest batch that the server forms, or for the batch of one request if the
-    server forms no batches.
+    TensorRT optimises the plan for the largest of the `preferred_batch_sizes`. Without such sizes,
+    TensorRT optimises for `max_batch_size` with dynamic batching, and for the batch of one request
+    without dynamic batching.
     """
     joined = max(task.preferred_batch_sizes, default=task.max_batch_size)
     best = joined if task.dynamic_batching else task.request_batch_size
@@ -75,27 +76,29 @@ def build(
     timing_cache: Path,
     log_path: Path,
 ) -> dict[str, Any]:
-    """Build the TensorRT plan of a tenant as the file `plan`; return the record of the build.
+    """Build the TensorRT plan of a tenant and write the file `plan`. Return the record of the
+    build.
 
-    `check` is the record of the export, with the inputs. `timing_cache` is the file with TensorRT's
-    timings of layers, which all plans of this server share. With this file, a second build of the
-    same layers takes seconds. `log_path` gets the output of trtexec. Raises TensorRtError if
-    trtexec is missing or too old, NoPlanError if trtexec fails, and GpuError if a GPU is missing.
+    `check` is the export record, which contains the inputs of the network. `timing_cache` is the
+    file in which TensorRT stores the execution times of layers for all plans of this server, so
+    that a second build with the same layers takes only seconds. `log_path` is the file for the
+    output of trtexec. Raises TensorRtError if trtexec is missing or too old, NoPlanError if trtexec
+    fails, and GpuError if a GPU is missing.
     """
-    # The first GPU is enough, since all GPUs of the server must be equal.
+    # A build on the first GPU is enough, since all GPUs of the server must be of one kind.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
     gpus = gpu.describe(task.gpus)
     if len({each["name"] for each in gpus["gpus"]}) > 1:
         names = ", ".join(each["name"] for each in gpus["gpus"])
         raise TensorRtError(
-            f"the GPUs of this server differ ({names}), and a plan fits one kind of GPU:"
+            f"the GPUs of this server differ ({names}), but a plan fits only one kind of GPU:"
             " configure one server for each kind"
         )
     program = shutil.which("trtexec")
     if program is None:
         raise TensorRtError(
-            "there is no trtexec on the PATH: it comes with TensorRT, and must be of the version"
-            " that serves the plan (docs/how-to/gpu.md)"
+            "there is no trtexec on the PATH: install the trtexec of the TensorRT version that"
+            " serves the plan (docs/how-to/gpu.md)"
         )
     version = _version(program, environment, log_path)
     sizes = batches(task)
@@ -126,11 +129,11 @@ def build(
 def no_measurement_running(
     task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Reserve the GPUs and cores of this job while it builds a plan, so that no measurement uses
-    them.
+    """Reserve the GPUs and cores of this job while the job builds a plan, so that no measurement
+    runs on these GPUs and cores.
 
-    If another job uses them, this job waits, and `say` gets a message with the name of the other
-    job. `owner` is the name of this job in the messages of other jobs. Raises GpuError and
+    If another job uses these GPUs or cores, this job waits, and logs the name of the other job with
+    `say`. `owner` is the name of this job in the messages of waiting jobs. Raises GpuError and
     LockError.
     """
     locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
@@ -148,7 +151,8 @@ def arguments(
 ) -> list[str]:
     """Return the arguments that trtexec 10 and 11 have in common.
 
-    If the model takes no batches, the ONNX file already states all sizes.
+    If the model does not support batches, the arguments contain no sizes, since the ONNX file
+    states all sizes.
     """
     return [
         program,
@@ -170,8 +174,8 @@ def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
 
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
-    """Return the version of TensorRT (major, minor, patch), which trtexec prints first for any
-    argument."""
+    """Return the version of TensorRT (major, minor, patch). trtexec prints this version first,
+    whatever its arguments are."""
     _run([program, "--help"], environment, log_path)
     match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if match is None:
@@ -181,33 +185,33 @@ def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tu
     version = parse_version(int(match[1]))
     if version < OLDEST:
         raise TensorRtError(
-            f"{program} is of TensorRT {'.'.join(map(str, version))}: plans need {OLDEST[0]} or"
-            " later, which takes the precision from the network"
+            f"{program} belongs to TensorRT {'.'.join(map(str, version))}, but Perseus needs"
+            f" TensorRT {OLDEST[0]} or later"
         )
     return version
 
 
 def parse_version(number: int) -> tuple[int, int, int]:
-    """Return the version (major, minor, patch) in a number: 100500 is 10.5.0.
+    """Return the version (major, minor, patch) from TensorRT's version number: 100500 means 10.5.0.
 
-    Before version 10, the format is shorter: 8601 is 8.6.1.
+    Version numbers before version 10 have a shorter format: 8601 means 8.6.1.
     """
     major, rest = divmod(number, 10_000 if number >= 100_000 else 1000)
     return major, *divmod(rest, 100)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
-    """Run the program and return its exit code.
+    """Run trtexec and return its exit code.
 
-    The program ends together with this process, and its output replaces the log. To stop the
-    program, the function first sends SIGTERM, which a script that runs a container forwards.
+    If this process ends, trtexec also ends. The output of trtexec replaces the log. To stop
+    trtexec, the function first sends SIGTERM, which a script can forward to its container.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)
     try:
         return process.wait(BUILD_S)
     except subprocess.TimeoutExpired:
-        raise TensorRtError(f"trtexec did not end within {BUILD_S:.0f} s") from None
+        raise TensorRtError(f"trtexec did not finish within {BUILD_S:.0f} s") from None
     finally:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):

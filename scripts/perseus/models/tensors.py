@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Tensor = NDArray[Any]
 
 OPEN: Final = -1
-"""Value of a size that is not fixed."""
+"""Value of a variable size in `dims`."""
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     "BOOL": np.dtype(np.bool_),
@@ -22,15 +22,17 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {
     **{f"INT{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"UINT{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
-"""Types of numpy by the names of Triton. BYTES and BF16 are missing, since numpy lacks them."""
+"""Types of numpy by Triton's names of types. BYTES and BF16 are missing, since numpy has no such
+types."""
 
 DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
-"""Names of Triton by the type of numpy."""
+"""Triton's names of types by the types of numpy."""
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor of a model. `dims` has its sizes without the batch; a variable size is -1."""
+    """An input or output of a model. `dims` has its sizes without the batch size; -1 means a
+    variable size."""
 
     name: str
     datatype: str
@@ -43,14 +45,15 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ModelTensors:
-    """The inputs and outputs of a model. Without `has_batches`, a request contains one example."""
+    """The inputs and outputs of a model. If `has_batches` is false, a request contains only one
+    example."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     has_batches: bool = True
 
     def plain(self) -> dict[str, Any]:
-        """Return the tensors in the form of check.json."""
+        """Return the inputs and outputs as in an export record (check.json)."""
         return {
             "inputs": [asdict(each) | {"dims": list(each.dims)} for each in self.inputs],
             "outputs": [asdict(each) | {"dims": list(each.dims)} for each in self.outputs],
@@ -59,7 +62,7 @@ class ModelTensors:
 
     @classmethod
     def of(cls, check: Mapping[str, Any]) -> ModelTensors:
-        """Return the tensors in the record of an export."""
+        """Return the inputs and outputs in an export record (the content of check.json)."""
         inputs, outputs = (
             tuple(TensorSpec(each["name"], each["datatype"], tuple(each["dims"])) for each in named)
             for named in (check["inputs"], check["outputs"])
@@ -70,16 +73,16 @@ class ModelTensors:
     def of_classifier(
         cls, image: tuple[int, ...], classes: int, datatype: str = "FP32"
     ) -> ModelTensors:
-        """Return the tensors of a classification model: from images (channels, height, width) to
-        one number per class."""
+        """Return the input (images of channels, height, width) and the output (one score per class)
+        of a classification model."""
         return cls(
             (TensorSpec("input", datatype, image),), (TensorSpec("output", "FP32", (classes,)),)
         )
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the possible shapes of a tensor: the given sizes replace its variable sizes, or all
-    its sizes."""
+    """Return the possible shapes of a tensor if the sizes `given` are its variable sizes or all its
+    sizes."""
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

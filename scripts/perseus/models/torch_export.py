@@ -1,8 +1,8 @@
 """Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
 
-The program is a zip archive of JSON and raw tensors. torch.export.load would unpickle other kinds
-of members, which can run code. Therefore the backend that serves programs
-(scripts/backends/pytorch) rejects an archive with such members.
+The program is a zip archive with JSON and raw tensors. torch.export.load unpickles any other files
+in such an archive, and unpickling can run code. Therefore the backend for programs
+(scripts/backends/pytorch) rejects an archive with other files.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from perseus.study.tasks.export import ExportTask
 if TYPE_CHECKING:
     import torch
 
-LARGEST_BATCH: Final = 1024  # same limit as for `max_batch_size` in the configuration
+LARGEST_BATCH: Final = 1024  # the limit of `max_batch_size` in the configuration
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write `path` (.npz) with the images and the responses of torch; return the tensors of the
-    model.
+    """Write a reference (images and responses of torch) to `path`. Return the inputs and outputs of
+    the model.
 
-    This reference is for a server that gets no ONNX file. Raises ExportError if torch cannot run
-    the network.
+    This reference is for a server without an ONNX file. Raises ExportError if torch cannot run the
+    network.
     """
     _, images, output = answered(task)
     with whole(path) as partial:
@@ -41,12 +41,12 @@ def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write the program `path` (.pt2); return the comparison of its responses with the responses of
-    the network.
+    """Write the program to `path` (.pt2). Return the comparison of its responses with the responses
+    of the network.
 
-    The program maps float32 (batch, 3, H, W) to float32 (batch, classes), for batches of 1 to
-    LARGEST_BATCH. For the comparison, the function reads the program from the file. Raises
-    ExportError if torch cannot export the network, and for a failed check.
+    The program converts images, float32 (batch, 3, H, W), into scores, float32 (batch, classes),
+    for 1 to LARGEST_BATCH images. For the comparison, the function reads the written file. Raises
+    ExportError if torch cannot export the network, or if the responses differ.
     """
     torch, _ = import_torchvision()
     network, images, expected = answered(task)
@@ -64,8 +64,8 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
         if not deviation <= TOLERANCES["fp32"]:
             raise ExportError(
                 f"{task.architecture} responds differently after the export by torch: the error is"
-                f" {deviation:.3g} of the difference between responses to different images, and at"
-                f" most {TOLERANCES['fp32']:g} is allowed. Try another version of torch."
+                f" {deviation:.3g} times the difference between responses to different images, but"
+                f" at most {TOLERANCES['fp32']:g} times is allowed. Try another version of torch."
             )
         return {
             "relative_error": deviation,
@@ -79,8 +79,8 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def _save(network: torch.nn.Module, example: torch.Tensor, path: Path) -> None:
-    """Write the program. The batch size of `example` must be 2 or more, since torch.export treats 0
-    and 1 as constants."""
+    """Write the program. `example` must have 2 or more images, since torch.export treats the batch
+    sizes 0 and 1 as constants."""
     torch, _ = import_torchvision()
     batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
     program = torch.export.export(network, (example,), dynamic_shapes=({0: batch},))
@@ -96,10 +96,10 @@ def _load(path: Path) -> torch.nn.Module:
 
 
 def _deviation(module: torch.nn.Module, images: Tensor, expected: Array) -> float:
-    """Return the relative error of the responses of the program.
+    """Return the relative error of the program's responses to `images`.
 
-    The first image runs alone, and all other images run as one batch: two batch sizes prove that
-    the batch axis is dynamic.
+    The first image runs alone, and all other images run as one batch: two different batch sizes
+    show that the batch size is variable.
     """
     torch, _ = import_torchvision()
     scale, parts = signal(expected), (slice(0, 1), slice(1, len(images)))

@@ -1,5 +1,5 @@
-"""Write architectures.csv (`study.architectures`): facts that torchvision states about the weights
-of its classification networks."""
+"""Write architectures.csv (see `study.architectures`): what torchvision states about the weights of
+its classification networks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS += ["recipe"]
 
 
 def rows() -> Iterator[dict[str, object]]:
-    """Yield one row of the file for each set of weights."""
+    """Yield one row of architectures.csv for each pair of architecture and trained weights."""
     _, torchvision = import_torchvision()
     for name in torchvision.models.list_models(torchvision.models):
         choices = torchvision.models.get_model_weights(name)
@@ -33,7 +33,7 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def recipe(url: str) -> str:
-    """Return the path of a training recipe on GitHub; `url` is its whole address."""
+    """Return the path of a training recipe on GitHub from the URL of the recipe."""
     return url.removeprefix("https://github.com/").rstrip("/") or "not stated"
 
 

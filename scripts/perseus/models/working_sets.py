@@ -1,5 +1,4 @@
-"""Read how much memory an inference of each model accesses, from the record of the model's
-export."""
+"""Read from export records (check.json) how much memory an inference of each model accesses."""
 
 from __future__ import annotations
 
@@ -9,10 +8,10 @@ from pathlib import Path
 
 
 def working_sets_bytes(checks: Iterable[Path]) -> dict[str, float]:
-    """Return the size of the working set of each model in bytes; a model whose record has no cost
-    is left out.
+    """Return the working set (memory that an inference accesses) of each model in bytes. The result
+    has no entry for a model whose export record has no cost.
 
-    `checks` has the paths of the export records, each in a folder with the name of its model.
+    `checks` has the paths of the export records. The folder of a record has the name of the model.
     """
     costs = {path.parent.name: json.loads(path.read_bytes()).get("cost") for path in checks}
     return {model: cost["working_set_bytes"] for model, cost in costs.items() if cost}

@@ -146,7 +146,7 @@ def test_weights_elsewhere_are_refused_before_any_job_and_never_opened(
     assert external_files(source) == []
     keys = {"name": "own", "onnx": str(source), "sla": {"latency_ms": 9}}
     (message,) = problems([(Model.model_validate(keys), ())])
-    todo = "copy this file" if why == "does not exist" else "put them into"
+    todo = "copy this file" if why == "does not exist" else "put the weights into"
     assert message.startswith("models: own: onnx: ") and f", which {why}: {todo}" in message
     with pytest.raises(ExportError, match=why):
         taken(source, tmp_path)
@@ -156,7 +156,7 @@ def test_weights_elsewhere_are_refused_before_any_job_and_never_opened(
 def test_weights_that_have_lost_their_end_are_told(tmp_path):
     source, data = kept_apart(tmp_path), tmp_path / "own.data"
     data.write_bytes(data.read_bytes()[:-8])
-    with pytest.raises(ExportError, match=r"weights in other files cannot be read: .*length"):
+    with pytest.raises(ExportError, match=r"external weights cannot be read: .*length"):
         taken(source, tmp_path)
 
 
@@ -164,7 +164,9 @@ def test_more_than_a_file_holds_is_told(tmp_path):
     source = kept_apart(tmp_path)
     with (tmp_path / "own.data").open("ab") as data:
         data.truncate(3 << 30)  # sparse
-    with pytest.raises(ExportError, match=r"has 3\.2 GB including the weights .* at most 2\.1 GB"):
+    with pytest.raises(
+        ExportError, match=r"has 3\.2 GB together with its files .* at most 2\.1 GB"
+    ):
         taken(source, tmp_path)
 
 

@@ -83,10 +83,7 @@ def test_a_detector_is_served_one_image_a_request_with_what_it_finds(detector):
         "scores": ("FP32", 1),
         "labels": ("INT64", 1),
     }
-    assert (
-        "is served without batches, with one example per request: the first size"
-        in record["notes"][0]
-    )
+    assert "takes no batches, so each request has one example: the first size" in record["notes"][0]
     assert record["relative_error_to_torch"] < 1e-3
     assert Reference.read(folder / "reference.npz").sorted_by == "scores"
 
@@ -120,7 +117,8 @@ def test_where_torch_cannot_leave_the_batch_open_it_is_fixed_and_said(tmp_path, 
     record = exported(tmp_path)
     assert batches == [2, 1]
     assert record["notes"][0] == (
-        f"{SEGMENTER} is exported with a batch of 1: torch cannot export this network to ONNX: no."
+        f"{SEGMENTER} takes no batches after the export: torch cannot export this network to"
+        " ONNX: no."
     )
     assert not any(str(tmp_path) in note or "/tmp" in note for note in record["notes"])
 
@@ -188,7 +186,7 @@ def test_what_is_wrong_is_said_before_any_job(tmp_path):
         "weights",
         "inputs",
     ]
-    assert "'torchvision/deeplab' is no detection or segmentation model of torchvision" in told[0]
+    assert "'torchvision/deeplab' is not a detection or segmentation model" in told[0]
     assert "does not fit lraspp_mobilenet_v3_large" in told[1]
     assert "has only random and" in told[2]
 

@@ -335,21 +335,22 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
     with pytest.raises(ExportError) as refusal:
         networks.require_fit(Classifier("resnet18"), path)
     assert str(refusal.value) == (
-        f"{path} holds several sets of weights of the network: key 'model'; key"
-        " 'model_ema'. Keep one, such as: torch.save(torch.load('both.pt')['model'],"
-        " 'one.pt')"
+        f"{path} contains the weights of the network several times: key 'model'; key"
+        " 'model_ema'. Keep only one of these, for example:"
+        " torch.save(torch.load('both.pt')['model'], 'one.pt')"
     )
     ema = {f"ema_model.{name}": value for name, value in state.items()}
     torch.save({**{f"online_model.{name}": value for name, value in state.items()}, **ema}, path)
     with pytest.raises(ExportError) as refusal:
         networks.require_fit(Classifier("resnet18"), path)
     assert str(refusal.value) == (
-        f"{path} holds several sets of weights of the network: prefix 'online_model.'; prefix"
-        " 'ema_model.'. Keep one, such as: torch.save({k.removeprefix('online_model.'): v for k, v"
-        " in torch.load('both.pt').items() if k.startswith('online_model.')}, 'one.pt')"
+        f"{path} contains the weights of the network several times: prefix 'online_model.';"
+        " prefix 'ema_model.'. Keep only one of these, for example:"
+        " torch.save({k.removeprefix('online_model.'): v for k, v in"
+        " torch.load('both.pt').items() if k.startswith('online_model.')}, 'one.pt')"
     )
     torch.save({**state, **data_parallel(state)}, path)
-    with pytest.raises(ExportError, match=r"several sets of weights .*: prefix ''; prefix 'module"):
+    with pytest.raises(ExportError, match=r"several times: prefix ''; prefix 'module"):
         networks.require_fit(Classifier("resnet18"), path)
 
 

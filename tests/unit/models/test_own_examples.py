@@ -35,9 +35,9 @@ def test_the_arrays_of_a_file_are_sent_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"in/mask": None}, "no array for the model's input 'in/mask' (its arrays: 'tokens:0')"),
+        ({"in/mask": None}, "no array for the model's input 'in/mask' (only: 'tokens:0')"),
         ({"more": np.ones(5)}, "an array 'more', but the model has only the inputs 'tokens:0', "),
-        ({"tokens:0": np.ones((5, 6))}, "'tokens:0' is of type float64, and the model takes int64"),
+        ({"tokens:0": np.ones((5, 6))}, "'tokens:0' is of type float64, but the model takes int64"),
         ({"in/mask": np.ones((5, 2, 6), np.float32)}, "of shape (5, 2, 6), not (examples, 6, 2)"),
         ({"in/mask": np.ones((), np.float32)}, "of shape (), not (examples, 6, 2)"),
         (
@@ -45,7 +45,10 @@ def test_the_arrays_of_a_file_are_sent_by_name(tmp_path):
             "has 5 examples of 'tokens:0', 4 examples of 'in/mask': all arrays",
         ),
         ({"in/mask": np.full((5, 6, 2), np.inf, np.float32)}, "'in/mask' has values that are not"),
-        ({"tokens:0": np.array([{}] * 5)}, "is no .npz file of arrays (Object arrays cannot be"),
+        (
+            {"tokens:0": np.array([{}] * 5)},
+            "is not an .npz file of arrays (Object arrays cannot be",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_of_examples_is_one_sentence(tmp_path, changes, why):
@@ -69,13 +72,15 @@ def test_a_file_that_holds_no_arrays_is_told(tmp_path, content):
     (tmp_path / "samples.npz").write_bytes(content)
     asked = OwnExamples(inputs=str(tmp_path / "samples.npz"))
     (message,) = example_problems(asked, [TOKENS])
-    assert "samples.npz is no .npz file of arrays" in message and "\n" not in message
+    assert "samples.npz is not an .npz file of arrays" in message and "\n" not in message
 
 
 def test_one_array_without_names_is_told(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros((5, 6)))
     (message,) = example_problems(OwnExamples(inputs=str(tmp_path / "one.npy")), [TOKENS])
-    assert "one.npy is no .npz file of arrays (it has one array, without a name): write" in message
+    assert (
+        "one.npy is not an .npz file of arrays (it has one array, without a name): write" in message
+    )
 
 
 @pytest.fixture
@@ -109,9 +114,9 @@ def test_pixels_stay_as_they_are_unless_the_study_says_more(photos):
 @pytest.mark.parametrize(
     ("inputs", "pixels", "why"),
     [
-        ([TOKENS, MASK], {}, "images: the model has 2 inputs ('tokens:0', 'in/mask'), and images"),
-        ([MASK], {}, "takes no images with 1 or 3 channels (layout: nchw or nhwc)"),
-        ([WIDE], {"layout": "nhwc"}, "takes no images with 1 or 3 channels (layout: nhwc)"),
+        ([TOKENS, MASK], {}, "images: the model has 2 inputs ('tokens:0', 'in/mask'), but images"),
+        ([MASK], {}, "has no dimension of 1 or 3 channels (layout: nchw or nhwc)"),
+        ([WIDE], {"layout": "nhwc"}, "has no dimension of 1 or 3 channels (layout: nhwc)"),
         ([TensorSpec("x", "FP32", (3, 8, 3))], {}, "(layout: nchw or nhwc)"),
         ([WIDE], {"mean": (1.0, 2.0)}, "mean: has 2 numbers, but the images have 3 channels"),
     ],

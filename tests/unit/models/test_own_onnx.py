@@ -107,9 +107,9 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
     )
     (note,) = record["notes"]
     assert note.endswith(
-        "own.onnx is served without batches, with one example per request: onnxruntime cannot"
-        f" run the model with a batch size other than {batch}. A PyTorch network takes batches if"
-        ' it is exported with dynamic_shapes=({0: "batch"},)'
+        "own.onnx takes no batches, so each request has one example: ONNX Runtime cannot run the"
+        f" model with a batch size other than {batch}. To export a PyTorch network with a variable"
+        ' batch size, use dynamic_shapes=({0: "batch"},)'
     )
     reference = Reference.read(tmp_path / "reference.npz")
     assert {len(each["scores"]) for each in reference.answers} == {batch}
@@ -162,7 +162,9 @@ def test_what_does_not_answer_in_batches_as_alone_is_served_without(tmp_path, mo
     record, served = taken(model, tmp_path)
     tensors = ModelTensors.of(record)
     assert not tensors.has_batches and tensors.outputs[0].dims == shape
-    assert re.search(f"without batches, with one example per request: {why}", record["notes"][0])
+    assert re.search(
+        f"takes no batches, so each request has one example: {why}", record["notes"][0]
+    )
     reference = Reference.read(tmp_path / "reference.npz")
     for answer, own in zip(answers_of(served, reference), reference.answers, strict=True):
         assert own["scores"].shape == shape
@@ -279,7 +281,7 @@ def test_answers_that_change_from_call_to_call_are_told_apart_from_batches(tmp_p
         taken(random_network(), tmp_path)
     record, _ = taken(random_network(), tmp_path, deterministic=False)
     assert ModelTensors.of(record).has_batches and not record["is_deterministic"]
-    assert "changes from call to call, so no check" in record["notes"][0]
+    assert "the responses to the same request differ, so no check" in record["notes"][0]
     record, _ = taken(network(), tmp_path, deterministic=False)
     assert record["is_deterministic"]
 
@@ -376,12 +378,12 @@ def without_outputs():
 @pytest.mark.parametrize(
     ("model", "asked", "why"),
     [
-        (of_text(), {}, "its input 'x' is of type STRING, but only numbers are supported"),
-        (of_unknown_type(), {}, "its input 'x' is of type 77, but only numbers are supported"),
+        (of_text(), {}, "its input 'x' is of type STRING, but Perseus supports only numbers"),
+        (of_unknown_type(), {}, "its input 'x' is of type 77, but Perseus supports only numbers"),
         (
             of_sequences(),
             {},
-            "its output 'scores' is of type sequence, but only numbers are supported",
+            "its output 'scores' is of type sequence, but Perseus supports only numbers",
         ),
         (without_outputs(), {}, "it has no outputs"),
         (
@@ -389,12 +391,12 @@ def without_outputs():
             {},
             r"its input 'x' FP32 (? x 3 x ? x ?) leaves sizes open: write shape: {x: [h, w]} with",
         ),
-        (network(pixels=(-1, 32)), {}, "write shape: {x: [size]} with numbers for them"),
-        (network(), {"shape": {"y": (3,)}}, "shape: 'y' is none of its inputs (it has x)"),
+        (network(pixels=(-1, 32)), {}, "write shape: {x: [size]} with numbers for these sizes"),
+        (network(), {"shape": {"y": (3,)}}, "shape: 'y' is not an input of the file (it has x)"),
         (
             network(),
             {"shape": {"x": (3, 48, 48)}},
-            "shape: 'x' is [3, 48, 48], but the file's input is 'x' FP32 (? x 3 x 32 x 32)",
+            "shape: 'x': [3, 48, 48] does not fit the file's input 'x' FP32 (? x 3 x 32 x 32)",
         ),
         (
             network(),
@@ -481,12 +483,12 @@ def test_inputs_that_leave_sizes_open_are_named_with_one_line_to_write(tmp_path)
     (problem,) = told()
     assert problem.endswith(
         "its inputs 'x' FP32 (? x ?) and 'state' FP32 (2 x ?) leave sizes open: write shape:"
-        " {x: [n, width], state: [units]} with numbers for them"
+        " {x: [n, width], state: [units]} with numbers for these sizes"
     )
     (problem,) = told(x=(4,), state=(3,))  # the first sizes, ? and 2, are no batch
     assert problem.endswith(
         "its input 'x' FP32 (? x ?) leaves sizes open: write shape: {x: [n, width]} with numbers"
-        " for them"
+        " for these sizes"
     )
     assert told(x=(1, 4), state=(3,)) == []
 
@@ -526,7 +528,7 @@ def test_a_network_that_noise_does_not_fit_asks_for_examples(tmp_path):
     far = numpy_helper.from_array(np.array([99]), "far")
     model.graph.initializer.append(far)
     with pytest.raises(
-        ExportError, match=r"contain seeded noise: .* \(inputs: file\.npz\) or a range of values"
+        ExportError, match=r"seeded random values\. .* \(inputs: file\.npz\) or set their range"
     ):
         taken(model, tmp_path)
 

@@ -103,7 +103,7 @@ def test_a_new_export_replaces_the_served_model_and_leaves_the_exported_one(tmp_
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "é", "a\n"])
 def test_names_that_cannot_be_folders_are_refused(tmp_path, model, name):
-    with pytest.raises(RepositoryError, match="its name may hold letters"):
+    with pytest.raises(RepositoryError, match="its name may only have letters"):
         write(tmp_path / "repository", model, changed(PLAIN, name=name))
     assert not (tmp_path / "repository").exists()
 

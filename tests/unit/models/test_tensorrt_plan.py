@@ -158,7 +158,9 @@ def test_a_failed_build_leaves_no_plan_and_tells_what_trtexec_said(builder, tmp_
 
 
 def test_a_version_that_cannot_take_the_precision_from_the_network_is_refused(builder):
-    with pytest.raises(TensorRtError, match=r"is of TensorRT 8\.6\.1: plans need 10 or later"):
+    with pytest.raises(
+        TensorRtError, match=r"belongs to TensorRT 8\.6\.1, but Perseus needs TensorRT 10"
+    ):
         builder("8601")
 
 

@@ -1,7 +1,7 @@
-"""Find the parameters of a runtime in config.pbtxt. Each runtime has a module of its name with a
-function `parameters`.
+"""Find the parameters that config.pbtxt has for a runtime. The module with the name of the runtime
+has a function `parameters`.
 
-`study.runtimes.RUNTIMES` has all other facts about a runtime.
+`study.runtimes.RUNTIMES` has all other properties of a runtime.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters_of(tenant: ServedTenant) -> dict[str, str]:
-    """Return the parameters of a tenant, with the names that the backends of its runtime read."""
+    """Return the parameters in config.pbtxt for the runtime of a tenant."""
     return import_module(f"{__name__}.{tenant.runtime}").parameters(tenant)

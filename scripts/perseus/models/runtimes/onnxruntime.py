@@ -1,4 +1,5 @@
-"""Set the parameters of ONNX Runtime, for the backend of Perseus and the backend of Triton."""
+"""Set the parameters of ONNX Runtime, for the Python backend of Perseus and the C++ backend of
+Triton."""
 
 from __future__ import annotations
 
@@ -6,5 +7,6 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the number of threads of each instance; each operator uses all threads."""
+    """Return the number of threads of each instance. Each operator uses all threads of its
+    instance."""
     return {"intra_op_thread_count": str(tenant.intra_op_threads), "inter_op_thread_count": "1"}

@@ -1,10 +1,10 @@
 """Set the parameters of OpenVINO, for the Python backend of Perseus and the C++ backend of Triton.
 
-With the same repository, the two backends behave differently. The C++ backend has a parameter for
-bf16 (`HINT_BF16: YES`) and none for fp32, so "fp32" there means the default of OpenVINO: bf16 on a
-CPU with instructions for bf16. The C++ backend also fixes the batch axis at max_batch_size. Smaller
-batches are an error, unless `ENABLE_BATCH_PADDING` allows the backend to pad them. A padded batch
-costs as much as a full batch.
+With the same repository, these two backends behave differently. The C++ backend has a parameter for
+bf16 (`HINT_BF16: YES`) but none for fp32. Therefore "fp32" in the C++ backend means the default of
+OpenVINO: bf16 on a CPU with instructions for bf16. The C++ backend also accepts only batches of
+max_batch_size, unless `ENABLE_BATCH_PADDING` allows the backend to pad smaller batches. The
+inference of a padded batch takes as long as the inference of a full batch.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the number of streams (one per instance), and the total number of threads of all
-    instances.
+    """Return the number of streams (one per instance) and the number of threads of all instances
+    together.
 
-    The C++ backend compiles a model once for all instances and divides its threads among the
+    The C++ backend compiles a model once for all instances and divides the threads among the
     streams.
     """
     found = {

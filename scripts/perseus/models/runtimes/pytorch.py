@@ -1,4 +1,5 @@
-"""Set the parameters of PyTorch, for the backend of Perseus that runs programs of torch.export."""
+"""Set the parameters of PyTorch, for the Python backend of Perseus, which runs programs of
+torch.export."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the number of threads, the precision unless it is fp32, and on a GPU the batch sizes
+    """Return the number of threads, the precision if it is not fp32, and, on a GPU, the batch sizes
     with a CUDA graph."""
     found = {"intra_op_thread_count": str(tenant.intra_op_threads)}
     if tenant.precision == "fp16":
@@ -20,11 +21,11 @@ def parameters(tenant: ServedTenant) -> dict[str, str]:
 
 
 def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
-    """Return the batch sizes that have a CUDA graph: the powers of two, the preferred sizes and the
-    largest size.
+    """Return the batch sizes for which the backend captures a CUDA graph: the powers of two, the
+    preferred sizes and the largest size.
 
-    A batch of another size is padded to the next larger of these sizes, so the GPU computes at most
-    twice the images of the batch.
+    The backend pads a batch of another size to the next larger of these sizes, so the GPU computes
+    at most twice as many images as the batch has.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})
