@@ -1,5 +1,5 @@
-"""Measure the client ceiling for one server: the highest rate at which the client sends all
-requests on schedule."""
+"""Measure the client ceiling (the highest rate at which the client sends all requests on schedule)
+beside one server."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Check the tables of a study: the rules of each table, and the rules between tables."""
+"""Check the tables of a study against the rules for each table and the rules between tables."""
 
 from pathlib import Path
 

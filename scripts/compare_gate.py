@@ -1,4 +1,4 @@
-"""Fail if a value in a comparison of two studies got worse."""
+"""Exit with an error if a comparison of two studies found that a result got worse."""
 
 from pathlib import Path
 

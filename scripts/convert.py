@@ -1,4 +1,4 @@
-"""Convert an exported CNN to another numeric precision, and measure how much its responses
+"""Convert the ONNX file of a CNN to another numeric precision, and measure how much its responses
 change."""
 
 from pathlib import Path
@@ -14,7 +14,7 @@ exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def conversion() -> dict[str, Any]:
-    """Convert the exported model, unless the export failed."""
+    """Convert the ONNX file. If the export of the model has failed, raise its error."""
     if reason := export_error(exported):
         raise ExportError(reason)
     reference = Path(snakemake.input.reference)

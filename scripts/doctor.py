@@ -1,9 +1,9 @@
-"""Check whether this machine has everything that Perseus needs, before the installation.
+"""Check before the installation whether this machine has everything that Perseus needs.
 
 python3 scripts/doctor.py
 
-The script prints one line for each requirement, and says how to get what is missing. The exit code
-is 1 if something is missing. The script needs only Python's standard library.
+The script prints one line for each requirement, and says how to meet a missing requirement. The
+exit code is 1 if a requirement is missing. The script needs only Python's standard library.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST, NEWEST = (3, 11), (3, 13)
-"""Oldest and newest version of Python for which the Triton server has a stub and all packages have
-wheels."""
+"""Oldest and newest version of Python that the Triton server supports and for which all packages
+have wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
-"""Least memory and disk space in GiB, and least limit of open files, for the default study."""
+"""What the default study needs at least: memory, shared memory and disk space in GiB, and the limit
+of open files."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one check. `advice` says how to get what is missing, or is a warning."""
+    """Result of the check of one requirement. `advice` says how to meet the requirement, or
+    warns."""
 
     name: str
     found: str
@@ -55,7 +57,9 @@ def look() -> Iterator[Finding]:
     yield cores(len(os.sched_getaffinity(0)), _read("/sys/devices/system/cpu/smt/active"))
     yield enough("memory", _memory_gib(), MEMORY_GIB, "use a machine with more memory")
     yield enough("/dev/shm", _free_gib(Path("/dev/shm")), SHARED_GIB, "mount -o remount,size=1G")
-    yield enough("disk", _free_gib(ROOT), DISK_GIB, "make room; a CPU build of torch saves most")
+    yield enough(
+        "disk", _free_gib(ROOT), DISK_GIB, "delete files; a CPU build of torch needs less space"
+    )
     yield open_files(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     yield governor(_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     yield load(os.getloadavg()[0])
@@ -71,35 +75,40 @@ def python(version: tuple[int, int], has_uv: bool) -> Finding:
 
 
 def libpython(folders: list[Path]) -> Finding:
-    """Check the shared library of Python, which Triton loads to run Python backends."""
+    """Check that the shared library of Python exists, which Triton loads to run Python backends."""
     name = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
     for folder in folders:
         if (folder / name).exists():
             return Finding("libpython", str(folder / name))
     package = name.removesuffix(".so.1.0")
-    advice = f"apt-get install {package} (Debian, Ubuntu), or your system's package of {name}"
+    advice = f"apt-get install {package} (Debian, Ubuntu), or your system's package with {name}"
     return Finding("libpython", name, advice, missing=True)
 
 
 def virtual_environments() -> Finding:
     if importlib.util.find_spec("ensurepip") and importlib.util.find_spec("venv"):
-        return Finding("venv", "can make virtual environments")
+        return Finding("venv", "Python can make virtual environments")
     return Finding(
-        "venv", "cannot make virtual environments", "apt-get install python3-venv", missing=True
+        "venv",
+        "Python cannot make virtual environments",
+        "apt-get install python3-venv",
+        missing=True,
     )
 
 
 def cores(count: int, hyper_threads: str | None) -> Finding:
     shown = f"{count} for this process"
     if count < 2:
-        return Finding("cores", shown, "server and client need one each", missing=True)
+        return Finding("cores", shown, "the server and the client need one core each", missing=True)
     if hyper_threads == "1":
-        return Finding("cores", shown, "some share a physical core, which makes results vary")
+        return Finding(
+            "cores", shown, "hyper-threads share a physical core, which makes results vary"
+        )
     return Finding("cores", shown)
 
 
 def enough(name: str, gib: float, least_gib: float, advice: str) -> Finding:
-    """Check that at least `least_gib` GiB are free."""
+    """Check that at least `least_gib` GiB of memory or disk space are free."""
     shown = f"{gib:.1f} GiB free"
     if gib >= least_gib:
         return Finding(name, shown)
@@ -122,7 +131,9 @@ def load(processes: float) -> Finding:
     shown = f"{processes:.1f} processes ran in the last minute"
     if processes < 0.5:
         return Finding("load", shown)
-    return Finding("load", shown, "end them: Perseus measures disturbed windows again")
+    return Finding(
+        "load", shown, "end these processes: Perseus repeats every window that they disturb"
+    )
 
 
 def gpu(driver: str | None) -> Finding:

@@ -1,5 +1,5 @@
-"""Export a network of timm, or a detection or segmentation network of torchvision, to ONNX, and
-check that the ONNX file gives the same responses as torch."""
+"""Export a network of timm, or a detection or segmentation network of torchvision, to ONNX. Check
+that the ONNX file gives the same responses as torch."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Export the progress of measurements in this folder to Prometheus (docs/how-to/monitoring.md).
+"""Serve the progress of measurements in this folder to Prometheus (docs/how-to/monitoring.md).
 
 python scripts/exporter.py [--port 9877]
 """
@@ -17,7 +17,7 @@ parser.add_argument("--port", type=int, default=PORT, help="port on 127.0.0.1; 0
 parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
 asked = parser.parse_args()
 
-# Measured servers run on the last CPUs, so the exporter uses the first CPU.
+# The exporter uses the first CPU, since measured servers run on the last CPUs.
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 try:
     exporter = Exporter(Path("logs"), asked.port)

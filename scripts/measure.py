@@ -1,4 +1,4 @@
-"""Measure one cell on a server of its own."""
+"""Measure one cell (one repeat of one experiment of a scenario)."""
 
 from pathlib import Path
 
@@ -15,13 +15,14 @@ task = MeasureTask.model_validate(snakemake.params.task)
 
 
 def files(what: str) -> list[Path]:
-    """Return the paths of an input of the job; empty if the cell does not have this input."""
+    """Return the paths of a named input of the Snakemake job; empty if the job does not have this
+    input."""
     return [Path(path) for path in snakemake.input.get(what, [])]
 
 
 def records(what: str) -> list[Path]:
-    """Return the paths of the records in an input of the job: records of cells, or of all repeats
-    of a cell."""
+    """Return the paths of the records in a named input of the job: records of cells, or of all
+    repeats of a dedicated peak."""
     return [arrived(path / RECORD) if path.is_dir() else path for path in files(what)]
 
 

@@ -1,4 +1,4 @@
-"""Write the list of measured cells of one kind of experiment."""
+"""Write a list of the measured cells of one kind of experiment."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Prepare an ONNX file of the user for serving, and check that its responses stay the same."""
+"""Prepare an ONNX file of the user for Triton, and check that its responses do not change."""
 
 from pathlib import Path
 

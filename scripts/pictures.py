@@ -1,4 +1,4 @@
-"""Compute the responses of one CNN to images, for tenants whose requests are image files."""
+"""Compute the responses of one CNN to image files, for tenants whose requests are image files."""
 
 from pathlib import Path
 

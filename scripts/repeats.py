@@ -1,4 +1,4 @@
-"""Put the records of the repeats of a dedicated peak into one file."""
+"""Join the records of all repeats of a dedicated peak in one file."""
 
 import json
 from pathlib import Path

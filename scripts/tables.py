@@ -1,4 +1,4 @@
-"""Make the tables of a study; write each table as Parquet and as CSV."""
+"""Make the tables of a study, and write each table as Parquet and as CSV."""
 
 from pathlib import Path
 

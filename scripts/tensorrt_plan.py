@@ -16,7 +16,7 @@ onnx, plan = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def planned():
-    """Build the TensorRT plan; return the record of the build."""
+    """Build the TensorRT plan, and return the record of the build."""
     require_model(onnx)
     task = TensorRtTask.model_validate(snakemake.params.task)
     with no_measurement_running(task, f"the plan {task.server}/{plan.parent.name}", say):

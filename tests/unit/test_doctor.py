@@ -63,8 +63,11 @@ def test_the_library_of_python_is_looked_for_where_the_server_does(doctor, tmp_p
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda d: d.cores(1, None), "missing  cores       1 for this process: server and client"),
-        (lambda d: d.cores(8, "1"), "note     cores       8 for this process: some share"),
+        (
+            lambda d: d.cores(1, None),
+            "missing  cores       1 for this process: the server and the client",
+        ),
+        (lambda d: d.cores(8, "1"), "note     cores       8 for this process: hyper-threads share"),
         (lambda d: d.cores(8, "0"), "ok       cores       8 for this process"),
         (lambda d: d.enough("memory", 1.5, 4, "add"), "missing  memory      1.5 GiB free, and the"),
         (lambda d: d.open_files(256), "note     open files  256 at most: ulimit -n 1024"),
