@@ -1,5 +1,5 @@
-"""Write the lines of the first screen on the certainty of the conclusion, and on ways to increase
-the certainty."""
+"""Write the lines of the first screen that say how certain the conclusion is, and how to make it
+more certain."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from perseus.results.records import PeakRecord, Record
 from perseus.study.presets import PRESETS
 
 FEWEST_REPEATS: Final = 3
-"""Number of repeats that is enough to show the variation between starts of a server."""
+"""Smallest number of repeats that shows the variation between starts of a server."""
 MAX_REPEATS: Final = 20
-"""Largest number of repeats that the page suggests."""
+"""Largest number of repeats that the report suggests to the reader."""
 RESOLVED: Final = 0.03
-"""Half of the width of an interval of a saving that is narrow enough to distinguish any relevant
+"""An interval of a saving with this half-width is narrow enough to distinguish every relevant
 saving from 0."""
 MAX_MINUTES: Final = 100
-"""Largest time that the page states in minutes; longer times are in hours."""
+"""The report states times above this number of minutes in hours."""
 
 
 @dataclass(frozen=True)
 class Surer:
-    """Advice: the key of `measurement` that would increase the certainty of the conclusion, and the
-    additional time."""
+    """Advice to the reader: a key of `measurement` in the configuration that makes the conclusion
+    more certain, and the time that this takes."""
 
     setting: str
     time: str
@@ -45,10 +45,11 @@ class Surer:
 
 
 def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
-    """Return advice that would increase the certainty: more repeats, or else another preset.
+    """Return advice on how to make the conclusion more certain: more repeats, or else the preset
+    standard.
 
-    The result is None if no limit was found, for the preset smoke, or if neither the repeats nor
-    the preset limits the certainty.
+    The result is None if no search found a limit, for the preset smoke, or if neither change would
+    help.
     """
     known = _known(tables["peaks"])
     if known.empty:
@@ -65,18 +66,18 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
 
 
 def _known(peaks: pd.DataFrame) -> pd.DataFrame:
-    """Return the measured load lines that have a limit."""
+    """Return the rows of the table peaks with a measured estimate, without the preset smoke."""
     is_measured = (peaks["verdict"] != Outcome.PREDICTED) & (peaks["preset"] != "smoke")
     return peaks[is_measured & peaks["estimate_rps"].notna()]
 
 
 def _repeats_to_resolve(saving: pd.Series | None) -> int:
-    """Return the number of repeats that would clarify an unclear saving.
+    """Return the number of repeats after which the interval of the saving excludes 0.
 
-    With this number, the half-width of the interval is the distance of the saving from 0, or
-    RESOLVED. The result is 0 if the saving is clear, or if the number is too large.
-
-    The width of an interval falls with the square root of the number of repeats.
+    For a saving nearer to 0 than RESOLVED, the result is the number of repeats after which the
+    half-width of the interval is RESOLVED. The result is 0 if the interval excludes 0 already, or
+    if the number exceeds MAX_REPEATS. The function assumes that the width of an interval falls with
+    the square root of the number of repeats.
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0
@@ -105,8 +106,8 @@ def _standard_s(records: Sequence[Record]) -> float:
 
 
 def _times_as_long(record: Record) -> float:
-    """Return how many times as long the windows of a search near its limit last with the preset
-    standard."""
+    """Return the time under load of a search with the preset standard, divided by its time under
+    load with the preset of the cell; 1 for cells without an estimate."""
     if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
         return 1.0
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
@@ -127,8 +128,8 @@ def _time(seconds: float, more: str = "") -> str:
 
 
 def coverage(tables: Tables) -> str:
-    """Return a sentence about the variation that the stated certainty covers, and about risks that
-    it does not cover; empty if no limit was found."""
+    """Return a sentence about the variation that intervals and probabilities cover, and about the
+    risks that they do not cover; empty if no search found a limit."""
     known = _known(tables["peaks"])
     if known.empty:
         return ""
@@ -143,7 +144,8 @@ def coverage(tables: Tables) -> str:
 
 
 def caveats(tables: Tables) -> Iterator[str]:
-    """Yield sentences about the machines of the prices and rates, and about the preset quick."""
+    """Yield warnings that the prices are those of other machines than the measured host, and that
+    the preset is quick."""
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
@@ -157,7 +159,7 @@ def caveats(tables: Tables) -> Iterator[str]:
 
 
 def bridge(tables: Tables) -> str:
-    """Return a sentence that connects the saving at the demand of the headline with the saving on
+    """Return a sentence that compares the saving at the demand of the headline with the saving on
     full servers.
 
     The sentence is empty if one of the savings is unknown, or if sharing saves nothing at the
@@ -189,5 +191,5 @@ def _where_sharing_saves(tables: Tables) -> str:
 
 
 def _short(saving: pd.Series) -> str:
-    """Return a short text of a mix: its weights, or else its whole name."""
+    """Return the weights of a mix as text, or its name if the mix has no weights."""
     return str(saving["weights"] or saving["mix"])

@@ -16,8 +16,8 @@ NONE = Entry("\N{EN DASH}")
 
 
 def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
-    """Yield the tables of models, tenants, servers and measurement, and of models that servers
-    already had."""
+    """Yield one table for each part of the configuration, and a table of the models that the
+    servers already had."""
     batches = _max_batch_sizes(records)
     rows = {
         "Models": [_keys(model) | _no_keys_of_others(model) for model in task.models],
@@ -34,8 +34,8 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
 
 
 def _max_batch_sizes(records: Sequence[Record]) -> dict[str, Row]:
-    """Return the largest batch that the server accepts for each tenant; the size may be smaller
-    than configured."""
+    """Return the largest batch that the server accepts for each tenant, which may be smaller than
+    the configured size."""
     found: dict[str, set[int]] = {}
     for record in records:
         for tenant, size in record.max_batch_sizes.items():
@@ -98,8 +98,8 @@ def _value_text(value: Any) -> str:
 
 
 def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
-    """Return the pairs of a server and a model that the server already had. A server has several
-    pairs if its models changed."""
+    """Return each model that a server already had, with the name of the server. A model that
+    changed during the study occurs several times."""
     return list(
         dict.fromkeys(
             (record.task.server.name, model)
@@ -134,7 +134,7 @@ def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTabl
 
 
 def presets(records: Sequence[Record]) -> list[Row]:
-    """Return each preset with its search settings and its scenarios."""
+    """Return each preset with its settings of the search, and the scenarios that use the preset."""
     found: dict[str, Row] = {}
     for task in (record.task for record in records):
         if task.preset not in found:

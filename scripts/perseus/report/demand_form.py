@@ -18,16 +18,16 @@ from perseus.study.demand import Demand, Spot
 from perseus.study.setting import configured
 
 MAX_SLIDERS: Final = 4
-"""Largest number of models for which the form has sliders; more models become rows of a table."""
+"""Largest number of models for which the form has sliders beside the fields for numbers."""
 MAX_DRAWN: Final = 400
 """Largest number of rows of the table operating_points for which the page contains draws (random
-samples of the rates). With more rows, plans have no probability."""
+samples of the rates). With more rows, the form states no probabilities."""
 SLIDER_SERVERS: Final = 4
-"""The largest demand of a slider fills this number of dedicated servers."""
+"""Number of dedicated servers that the largest demand on a slider fills."""
 
 USUAL_REVOCATIONS: Final = 0.05
-"""Revocations of a spot server per hour in the generated configuration. Plans do not depend on this
-number."""
+"""Revocations of a spot server per hour that the form writes into the configuration if the study
+states no number. Plans do not depend on this number."""
 
 POINT: Final = ["scenario", "load_line", "preset"]
 
@@ -37,10 +37,9 @@ class DemandForm:
     """Data of the form in which the reader of the report enters a demand.
 
     `points` has rows of the table operating_points, `draws` has rows of operating_point_draws, and
-    `dedicated` has the keys (POINT) of the dedicated load lines. `rps` has the initial demand: the
-    demand of the study, or else one third of the estimated capacity of a dedicated server of each
-    model. The headline uses the same proportion of models. `spot_usd_per_month` has an entry for
-    every server.
+    `dedicated` has the keys (POINT) of the dedicated load lines. `rps` has the initial demand of
+    each model: the demand of the study, or else one third of the estimated capacity of a dedicated
+    server. `spot_usd_per_month` has the spot price of each server, or None.
     """
 
     points: pd.DataFrame
@@ -145,7 +144,8 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
 
 
 def _of_study(tables: Tables) -> dict[str, float]:
-    """Return the demand of the study at its highest level."""
+    """Return the requests/s of each model at the highest level of the demand; empty if the study
+    has no demand."""
     if not len(tables["fleets"]):
         return {}
     level = top_fleets(tables["fleets"])[SHARING]["level"]
@@ -163,7 +163,7 @@ def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
     """Return one third of the estimated capacity for each model. The capacity is the estimate of
-    the first dedicated server of the model, or else the largest estimate."""
+    the first dedicated server of the model, or else the largest estimate on a shared server."""
     keys = points[POINT].itertuples(index=False, name=None)
     alone = points[[key in dedicated for key in keys]]
     most = points.groupby("model")["estimate_rps"].max()

@@ -1,5 +1,5 @@
-"""Compute points of load lines of two tenants: the rates of both tenants at the estimate and at
-other load factors."""
+"""Compute the points that figures of the frontier mark on the load lines of two tenants, for
+example the rates at the estimate."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import pandas as pd
 from perseus.peak.stats import Floats
 
 PREDICTED: Final = "predicted"
-"""Value of `scale` for a predicted mix, in place of "estimate"."""
+"""Value of `Marker.scale` at the estimate of a mix that was predicted, not measured."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """Rates of both tenants, shape (2,), at a point of a load line.
+    """A point of a load line: `rates_rps` has the rates of both tenants, shape (2,).
 
-    `scale` is "estimate", "certified", "first_failing", an end of the interval, or PREDICTED.
+    `scale` is the kind of point: "estimate", "certified", "first_failing", an end of the interval
+    of the estimate, or PREDICTED.
     """
 
     scale: str
@@ -29,8 +30,8 @@ class Marker:
 
 
 def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Marker]:
-    """Yield the markers of the dedicated load line of one tenant; `alone` is its row of the table
-    peaks."""
+    """Yield the markers of the dedicated load line of one tenant. `alone` is the row of this load
+    line in the table peaks, and `place` is 0 or 1 for the first or second tenant."""
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
         yield Marker(scale, f"{alone['mix']} alone", rates)
@@ -39,8 +40,8 @@ def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> It
 def shared_markers(
     line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]
 ) -> Iterator[Marker]:
-    """Yield the markers of a shared load line, given its row of the table peaks and the rows of its
-    two tenants."""
+    """Yield the markers of a shared load line. `line` is its row in the table peaks, and `tenants`
+    has the rows of its two tenants in the table tenants."""
     speed = relative_speed(line, tenants)
     base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
     for scale in scales:
@@ -50,10 +51,11 @@ def shared_markers(
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
-    """Return the number by which rates are divided to correct them for the speed of the host; 1 if
-    unknown.
+    """Return the speed of the host at the shared peak, divided by its speed at the dedicated peaks;
+    1 if unknown.
 
-    With the corrected rates, the sum of rate / dedicated peak equals the sharing ratio.
+    Rates at the shared peak are divided by this number. The sum of rate / dedicated peak then
+    equals the sharing ratio.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

@@ -20,25 +20,25 @@ from perseus.results.fleets.break_even import RELIABLE
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
 MAX_WORDS: Final = 20
-"""Largest number of words of a headline; a word is a part between spaces with a letter or a
-digit."""
+"""Largest number of words of a headline. Only texts with a letter or a digit count as words."""
 
 BRACKETS: Final = re.compile(r" \([^)]*\)")
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A headline. `kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for a Conclusion."""
+    """The headline of a report. `kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for a
+    Conclusion."""
 
     kind: str
     text: str
 
 
 def headline(tables: Tables) -> Headline:
-    """Return the headline of a study: the first available conclusion of a list.
+    """Return the headline of a study: its first known conclusion.
 
-    The list is: servers for the demand, sharing at growing demand, sharing on full servers,
-    capacity of a server, other experiments.
+    The function tries, in this order, conclusions on the servers for the demand, sharing at growing
+    demand, sharing on full servers, the capacity of a server, and other experiments.
     """
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
@@ -58,7 +58,7 @@ def word_count(text: str) -> int:
 
 
 def top_fleets(fleets: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the fleets for the highest level of the demand, by strategy."""
+    """Return the row of the table fleets at the highest level of the demand, for each strategy."""
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     return {str(row["strategy"]): row for _, row in top.iterrows()}
 
@@ -124,8 +124,8 @@ def _over_demand(tables: Tables) -> Headline | None:
 
 
 def _split(asked: Asked) -> str:
-    """Return a text with the share of the first of two models in the requests; empty for more
-    models."""
+    """Return the share of the first of two models in the requests, for example "(69 % a)"; for more
+    models, return "in total"."""
     parts = str(asked.stretches[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"
@@ -138,19 +138,21 @@ def _shared(asked: Asked) -> list[pd.Series]:
 
 
 def _is_unknown(asked: Asked) -> bool:
-    """Return whether a range of the demand has shared servers but no dedicated servers to compare
-    with."""
+    """Return whether the saving of shared servers is unknown at some demand, because no dedicated
+    servers were measured."""
     return any(pd.isna(row["least_saving"]) for row in _shared(asked))
 
 
 def _least(chances: list[float]) -> str:
-    """Return the lowest of the probabilities; None if a probability is unknown."""
+    """Return the lowest of the probabilities as text in brackets; empty if a probability is
+    unknown."""
     least = np.min(chances) if chances else np.nan
     return "" if np.isnan(least) else f" ({sure(float(least))})"
 
 
 def best_saving(tables: Tables) -> pd.Series | None:
-    """Return the row with the largest known saving of different models on full servers."""
+    """Return the row of the table savings with the largest saving of different models on full
+    servers; None if no saving is known."""
     savings = tables["savings"]
     several = savings["models"].map(lambda names: len(set(names.split(" + "))) > 1)
     known = savings[several.astype(bool) & savings["saving"].notna()]
@@ -165,7 +167,8 @@ def cost_bounds(row: pd.Series) -> str:
 
 
 def saving_bounds(row: pd.Series) -> str:
-    """Return the simultaneous interval as text; an upper end of 1 is no bound."""
+    """Return the simultaneous interval of a saving as text. An upper end of 1 is no bound, because
+    no saving exceeds 1."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
     return bounds(float(low), np.inf if high >= 1 else float(high), percent)
 
@@ -204,10 +207,10 @@ def _one_server(tables: Tables) -> Headline | None:
 
 
 def _experiment(tables: Tables) -> Headline | None:
-    """Return the headline for studies of other experiments: the first conclusion that is short
-    enough.
+    """Return the headline of a study without peaks: the first conclusion of at most MAX_WORDS
+    words.
 
-    The function removes brackets if this makes a conclusion short enough.
+    If a conclusion is longer, the function tries to shorten it by removing texts in brackets.
     """
     found = list(conclusions(tables))
     for conclusion in found:

@@ -1,4 +1,4 @@
-"""Make the three to five key figures below the headline."""
+"""Make the key figures (at most five cards) below the headline of the report."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ from perseus.results.fleets.plans import SHARING
 RATE: Final = "requests/s"
 MAX_CARDS: Final = 5
 MAX_ALONE: Final = 2
-"""Largest number of models for which there is one card each."""
+"""Largest number of models for which each model has a card of its own."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """One key figure: `value` is in large letters, and the label and the certainty are in small
-    letters."""
+    """One key figure: `value` is in large letters, and `label` and `note` are in small letters."""
 
     label: str
     value: str
@@ -41,11 +40,8 @@ class Card:
 
 
 def cards(tables: Tables, cells: int) -> list[Card]:
-    """Return the key figures about the capacity of servers, the saving of sharing, and the cost, if
-    known.
-
-    `cells` is the number of measured cells.
-    """
+    """Return the key figures that are known: capacities of servers, the saving of sharing, the
+    cost, and the number of measured cells."""
     found = [*_alone(tables), *_together(tables["peaks"]), *_money(tables)]
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     evidence = Card("Evidence", str(cells), *_runs(cells, presets))
@@ -82,7 +78,7 @@ def _together(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _money(tables: Tables) -> Iterator[Card]:
-    """Yield the cards about cost: for the demand of the study, or else for the lowest
+    """Yield the cards about cost: for the demand of the study, or else for the lowest range of
     demand, or else on full servers."""
     if len(tables["fleets"]):
         yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
@@ -137,7 +133,7 @@ def _certainty(row: pd.Series) -> str:
 
 
 def _rate(label: str, row: pd.Series) -> Card:
-    """Return the limit of a load line with its interval, if it is known."""
+    """Return a card with the estimate of a load line and, if known, its interval."""
     low, high = row["ci_low_rps"], row["ci_high_rps"]
     is_known = pd.notna(low) and pd.notna(high)
     interval = bounds(low or -np.inf, high, significant) if is_known else ""

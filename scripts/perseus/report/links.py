@@ -1,4 +1,4 @@
-"""Make links from statements to parts of the page."""
+"""Make links from sentences of the report to its sections, tables and rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.report.shown_tables import MAX_ROWS, rows_of
 from perseus.results.tables import module_of
 
 MAX_LINES: Final = 12
-"""Largest number of load lines to which a statement has separate links."""
+"""Largest number of load lines to which a conclusion has separate links."""
 
 PEAKS: Final = "Peaks"
 COSTS: Final = "Costs"
@@ -37,7 +37,7 @@ def line_id(row: Mapping[str, object]) -> str:
 
 
 def on_line(frame: pd.DataFrame, row: pd.Series) -> pd.Series:
-    """Return the mask of the rows that belong to the load line of a row."""
+    """Return a mask of the rows of `frame` that have the same load line as `row`."""
     return (frame["scenario"] == row["scenario"]) & (frame["load_line"] == row["load_line"])
 
 
@@ -51,11 +51,10 @@ def to_table(name: str) -> Link:
 
 
 def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
-    """Return links to these rows of the table peaks.
+    """Return a link to each of these rows of the table peaks.
 
-    The result is one link to the table if there are many rows, or if the rows are not on the page.
-
-    `peaks` keeps the row index of the whole table.
+    The result is a single link to the table if there are more than MAX_LINES rows, or if the report
+    does not show all of these rows. The index of `peaks` is that of the whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)

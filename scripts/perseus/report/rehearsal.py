@@ -1,4 +1,4 @@
-"""Test the dependencies of the last jobs of a study before it measures anything."""
+"""Test the libraries of the last jobs of a study before the study measures anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rehearse(style: FigureTask) -> None:
     """Write a small figure as SVG and PNG, and import the modules that check tables and write the
     report.
 
-    The function raises the error that would stop the last jobs.
+    If a library is missing, the error appears now and not in the last jobs of the study.
     """
     for module in LAST_MODULES:
         import_module(module)

@@ -1,4 +1,4 @@
-"""Draw columns of marks beside the rows of load lines; the marks show which tenants have load."""
+"""Draw marks beside the rows of a figure that show which tenants of a load line have load."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from perseus.report.style import MM, is_known
 from perseus.study.tasks.figure import FigureTask
 
 COLUMN_PT, COLUMNS_SHARE = 11.0, 0.35
-"""Largest width of one column in points, which is also the size of its largest mark. All columns
-together have at most COLUMNS_SHARE of the width of the figure."""
+"""COLUMN_PT is the largest width of a column of marks in points, and the size of its largest mark.
+COLUMNS_SHARE is the largest share of all columns in the width of the figure."""
 GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
 def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
-    """Draw the columns to the right of a panel whose rows are these load lines, in this order.
+    """Draw one column of marks for each tenant, to the right of a panel with one row for each load
+    line of `lines`.
 
     The area of a filled mark shows the share of the tenant in the load that rises along the load
     line, in units of dedicated peaks. A hollow mark is a tenant at a constant rate. The marks are

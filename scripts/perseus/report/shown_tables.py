@@ -19,15 +19,16 @@ MAX_ROWS: Final = 300
 delay."""
 
 BELOW: Final = "\N{DAGGER}"
-"""Mark beside a first failing rate that is below the interval of the estimate."""
+"""Mark beside the lowest failing rate of a load line, if this rate is below the interval of the
+estimate."""
 
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
-"""Columns with identifiers such as client_limited; the page shows these with spaces."""
+"""Columns with identifiers such as client_limited, which the report shows with spaces."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of a table; `link` is the id of the linked element."""
+    """A field of a table in the report; `link` is the id of the linked element."""
 
     text: str
     interval: str = ""
@@ -87,7 +88,8 @@ def shares_of(schema: pa.Schema) -> frozenset[str]:
 
 
 def entry_of(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozenset[str]) -> Entry:
-    """Return the entry of one column, or of three columns that are a value with its interval."""
+    """Return the entry for the value in one column, or for a value and its interval in three
+    columns."""
     if not isinstance(columns, str):
         return span(row, columns, "percent" if columns[0] in shares else "significant")
     value = row[columns]
@@ -108,7 +110,7 @@ def plain_words(name: str) -> str:
 
 
 def fails_below(row: Mapping[str, Any] | pd.Series) -> bool:
-    """Return whether the first failing rate of a load line is below the interval of its
+    """Return whether the lowest failing rate of a load line is below the interval of its
     estimate."""
     failing, low = row["first_failing_rps"], row["ci_low_rps"]
     return failing is not None and low is not None and bool(failing < low)
@@ -133,8 +135,8 @@ def count(value: float | None) -> str:
 
 
 def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> Entry:
-    """Return a value as text with the interval in two other columns, such as 12.3, (11.9 to
-    12.8)."""
+    """Return an entry such as 12.3 (11.9 to 12.8), from the columns of a value and of both ends of
+    its interval."""
     write = significant if scale == "significant" else share
     value, *ends = (row[name] for name in names)
     if value is None or None in ends:

@@ -1,9 +1,10 @@
-"""Draw the conclusions of the report: each module answers one question.
+"""Derive the conclusions of the report from the tables: each module of this package answers one
+question.
 
 Every kind of experiment except `peak` has a module of the same name; the modules for `peak` come
-first. The function `conclusions` of a module makes conclusions from the tables of a study, and
-returns none if the study does not ask the question. If a question may have many conclusions,
-the module `summary` has labels to count them.
+first. The function `conclusions` of a module yields the answers, and nothing if the study does not
+ask the question. If a question may have many conclusions, the module `summary` has labels with
+which the report counts them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ QUESTIONS: Final = (
     *("servers_to_buy", "over_demand", "server_of_model", "recommended", "runtimes", "sharing"),
     *("cheapest", "predicted", *OTHER_KINDS, "copies"),
 )
-"""Names of the modules, in the order of the report."""
+"""Names of the modules of this package, in the order of their conclusions in the report."""
 
 
 def module_of(question: str) -> Any:

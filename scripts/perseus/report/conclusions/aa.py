@@ -1,4 +1,4 @@
-"""Conclusion: the noise of the host."""
+"""Conclusion: the noise of the host, from repeated measurements of one configuration."""
 
 from __future__ import annotations
 

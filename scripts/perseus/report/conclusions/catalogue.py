@@ -22,7 +22,7 @@ COST = "usd_per_million_inferences"
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
     """Yield one conclusion for each SLA and request batch size of a catalogue, and one conclusion
-    on predicted times."""
+    on the prediction of times per image."""
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
@@ -72,7 +72,8 @@ def _named(row: pd.Series) -> str:
 
 
 def _without(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return the caveats: errors of precisions other than fp32, and failed cells."""
+    """Return sentences on the errors of precisions other than fp32, and on cells without a
+    certified rate."""
     told = []
     others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
     for precision, of in others.groupby("precision", sort=False):
@@ -92,8 +93,8 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _predicted(rows: pd.DataFrame) -> Conclusion:
-    """Return the conclusion on the errors of predicted times. Each network is predicted without its
-    own measurement."""
+    """Return the conclusion on the errors of predicted times per image. The prediction for a
+    network does not use measurements of this network."""
     lines = []
     ways = ["runtime", "precision", "request_batch_size"]
     for (runtime, precision, images), of in rows.groupby(ways, sort=False):

@@ -1,4 +1,5 @@
-"""Conclusion: the knee of each closed loop."""
+"""Conclusion: the knee of each closed loop, the concurrency beyond which throughput hardly
+grows."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
     """Yield sentences on the throughput beyond the knee, if the fit bounds this throughput.
 
-    If the fitted law has a coherency term (kappa), the throughput has a maximum. The sentence
-    states the maximum only if a valid window had at least this number of requests in flight.
+    If the fitted law has a coherency term (kappa), throughput has a maximum. A sentence states the
+    concurrency at this maximum only if a valid window had at least as many requests in flight.
     """
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):

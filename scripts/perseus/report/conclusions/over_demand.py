@@ -1,4 +1,4 @@
-"""Conclusion: whether models should share servers, by the demand, for studies without a configured
+"""Conclusion: at which demands models should share servers, for studies without a configured
 demand."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perseus.report.numbers import listed, percent, significant, sure, usd
 from perseus.results.fleets.break_even import RELIABLE
 
 MAX_LISTED: Final = 4
-"""Largest number of ranges of the demand for which the conclusion has a sentence each."""
+"""Largest number of ranges of the demand that a conclusion describes, with one sentence each."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Asked:
     """Models whose demands rise in a fixed proportion, and the ranges of the demand with the same
     cheapest servers.
 
-    `stretches` has rows of the table crossings in ascending order. The load lines behind these rows
-    are rows of the table peaks.
+    `stretches` has rows of the table crossings by ascending demand. `points` has the rows of the
+    table peaks from which these ranges follow.
     """
 
     models: tuple[str, ...]
@@ -54,8 +54,8 @@ class Asked:
         ]
 
     def _mixes(self, carried: pd.DataFrame) -> Iterator[str]:
-        """Yield a sentence about the demand that one shared server carries with each mix, if all
-        mixes belong to one scenario."""
+        """Yield a sentence about the largest demand that one shared server carries with each mix.
+        The models must have several mixes, all in one scenario."""
         shared = self.points[self.points["models"] == " + ".join(self.models)]
         lower = {}
         for _, point in shared.iterrows():
@@ -74,8 +74,8 @@ class Asked:
         )
 
     def _shares(self, carried: pd.DataFrame) -> pd.Series:
-        """Return the share of each model in the demand: equally many dedicated servers for each
-        model."""
+        """Return the share of each model in a demand for which each model needs equally many
+        dedicated servers."""
         dedicated = self.points[self.points["kind"] == "dedicated"]
         alone = carried.merge(dedicated[["scenario", "load_line", "preset"]])
         estimates = alone.groupby("model")["estimate_rps"].first()
@@ -83,8 +83,8 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """First ranges of the demand, up to the first range in which sharing is not reliably the
-        cheapest."""
+        """The lowest ranges of the demand, until the first range in which shared servers are not
+        reliably the cheapest."""
         return tuple(takewhile(saves, self.stretches))
 
     @property
@@ -105,7 +105,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def all_questions(tables: Tables) -> Iterator[Asked]:
-    """Yield all groups of models, without those of the preset smoke."""
+    """Yield all groups of models that were not measured with the preset smoke; none if the study
+    has a configured demand."""
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
     for models, stretches in tables["crossings"].groupby("models", sort=False):

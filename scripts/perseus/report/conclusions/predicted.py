@@ -1,4 +1,4 @@
-"""Conclusion: pairs of tenants that need no measurement, since their sharing ratio is predicted."""
+"""Conclusion: pairs of tenants whose predicted sharing ratio may replace a measurement."""
 
 from __future__ import annotations
 

@@ -11,15 +11,17 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield a name and the rows of all repeats, for each group of repeated cells.
+    """Yield the name that the report uses for a group of repeated cells, and the rows of all
+    repeats.
 
-    The name is the server. If several groups have the same server, the name also has the cell.
+    The name is that of the server. If a server has several groups, the name of the cell follows in
+    brackets.
     """
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
 
 def scenarios(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and the rows of all load lines of each scenario."""
+    """Yield the name that the report uses for each scenario, and the rows of all its load lines."""
     yield from _distinct_names(table, table["scenario"])
 
 

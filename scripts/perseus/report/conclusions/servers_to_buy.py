@@ -21,12 +21,12 @@ MAX_NAMED = 12
 """Largest number of items that a sentence lists: load lines of a fleet, or models of a demand."""
 
 SURE = 1 - LOWER
-"""Least probability of a fleet that counts as sufficient. Each single lower limit holds with this
-probability."""
+"""A fleet counts as sufficient if it carries the demand with at least this probability. Each single
+lower limit of a capacity also holds with this probability."""
 
 MAX_LATE = 3
-"""Largest number of models with a sentence of their own, among the models that miss their SLA in
-the simulation."""
+"""Of the models that miss their SLA in the simulation, at most this number have a sentence of their
+own."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -36,10 +36,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the load lines that a fleet for these models may use.
-
-    These load lines have a lower limit and no load on other models.
-    """
+    """Return the load lines that a fleet for these models may use: those with a lower limit and
+    without load on other models."""
     lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as much time
     only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
@@ -183,8 +181,8 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
 
 
 def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence about the fleet with one type of server, if there are several types and this
-    fleet costs more."""
+    """Yield a sentence about the cheapest fleet with only one type of server, if this fleet costs
+    more than the recommended fleet."""
     if (top["strategy"] == ONE_TYPE).any():
         one = _of(top, ONE_TYPE)
         if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):

@@ -20,14 +20,14 @@ from perseus.results.fleets.break_even import RELIABLE
 QUICK = "The preset quick gives a first answer; the preset standard measures longer."
 
 MAX_MIXES = 4
-"""Largest number of mixes besides the best mix that a sentence names with their ratio."""
+"""Largest number of mixes, besides the best mix, whose sharing ratio a sentence states."""
 
 MATTERS = 0.12
-"""Smallest relevant saving, which is the largest saving that the 2020 study found (LeMay, Li,
-Guo)."""
+"""Smallest saving that counts as relevant: the largest saving in the PERSEUS paper of LeMay, Li and
+Guo (2020)."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
-"""Row of the table peaks: the models of a load line and their weights."""
+"""A row with the columns `models` and `weights` of the table peaks."""
 
 
 def conclusions(tables: Tables) -> list[Conclusion]:
@@ -134,16 +134,16 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
-    """Return whether all repeats of these mixes fail the SLAs; a repeat without a result may
-    not."""
+    """Return whether all repeats of all mixes of a scenario fail the SLAs. A repeat without a
+    result might have met the SLAs."""
     repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
     return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 
 
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
-    """Return sentences about a scenario with unknown savings.
+    """Return the headline for a scenario with unknown savings.
 
-    The sentences state the highest rate or the outcomes of the mixes, and what the user can do.
+    The headline states the highest rate, or else the verdict of each mix and what to measure again.
     """
     first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
@@ -170,8 +170,8 @@ def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Yield the load lines that have no limit because of a temporary failure, so that a new
-    measurement may help."""
+    """Yield the names of the load lines without an estimate because of a temporary failure. A new
+    measurement may find their estimates."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
@@ -187,7 +187,7 @@ def _dearer(known: int, mixes: int) -> str:
 
 
 def _best(known: pd.DataFrame) -> pd.Series:
-    """Return the load line with the largest saving; a significant saving takes precedence."""
+    """Return the row with the largest saving; rows with a significant saving take precedence."""
     for low in ("ci_simultaneous_low", "ci_low"):
         if (known[low] > 0).any():
             known = known[known[low] > 0]
@@ -204,11 +204,8 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Return the bounds of the saving as text, if the interval contains 0 but excludes a relevant
-    effect in one direction.
-
-    Otherwise the text is empty.
-    """
+    """Return the bounds of the saving as text, if its interval contains 0 but excludes a relevant
+    saving or a relevant additional cost; else an empty text."""
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
     if not (low <= 0 <= high) or (low < -MATTERS and high > MATTERS):
@@ -271,8 +268,8 @@ def _doubt(probability: float) -> str:
 
 
 def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences about all mixes except the best mix, and whether the data distinguish them
-    from the best mix."""
+    """Yield sentences about the sharing ratios of all mixes but the best, and about the mixes that
+    the data cannot distinguish from the best mix."""
     others = known[(known["load_line"] != best["load_line"]) & known["sharing_ratio"].notna()]
     others = others.sort_values("sharing_ratio", ascending=False)
     each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
@@ -313,8 +310,8 @@ def usd_bounds(row: pd.Series) -> str:
 
 
 def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
-    """Return the rows of the peaks behind a saving: the peak of its load line, and the dedicated
-    peaks of its tenants."""
+    """Return the rows of the table peaks from which a saving follows: the shared peak, and the
+    dedicated peaks of its tenants."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
     alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]

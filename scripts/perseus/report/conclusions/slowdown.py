@@ -18,8 +18,8 @@ from perseus.report.numbers import listed
 
 @dataclass(frozen=True)
 class SlowedPair:
-    """Two tenants, and their slowdowns beside each other. `ways` has the rows of all repeats for
-    each of the two tenants."""
+    """Two tenants, and their slowdowns beside each other. `ways` has, for each of the two tenants,
+    the rows of all repeats in the table slowdown."""
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
@@ -41,7 +41,7 @@ class SlowedPair:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Bounds of the larger slowdown, from the intervals of both slowdowns; infinite without an
+        """Lower and upper bound of the larger slowdown over all repeats; 0 and infinity without an
         interval."""
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
@@ -121,7 +121,7 @@ def _named(pairs: Sequence[SlowedPair]) -> str:
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """Return the headline of the conclusion; `known` has the pairs sorted by slowdown."""
+    """Return the headline of a conclusion on pairs that are sorted by slowdown."""
     best, worst = known[0], known[-1]
     if best is worst:
         if best.is_slowed:

@@ -69,7 +69,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
 
 
 def _hours(rows: pd.DataFrame) -> str:
-    """Return the time over which these quantities were observed, in hours, as text."""
+    """Return the longest time in hours over which a soak observed these quantities, as text."""
     return f"{significant(rows['hours'].max())} h"
 
 

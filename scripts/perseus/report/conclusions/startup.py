@@ -37,7 +37,7 @@ def _failed(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:
-    """Return a text with the median start time; each start has one row per tenant.
+    """Return a text with the median start time. In `rows`, each start has one row per tenant.
 
     For a cold page cache, the text includes the share of the files that was still in the page
     cache.

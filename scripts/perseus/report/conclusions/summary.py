@@ -19,16 +19,17 @@ MAX_SEPARATE: Final = 6
 """Largest number of conclusions on one question that the report shows separately."""
 
 NAMED: Final = 3
-"""Largest number of conclusions that a merged conclusion names."""
+"""Largest number of conclusions whose headlines a merged conclusion repeats."""
 
 
 @dataclass(frozen=True)
 class Question:
     """Rules for merging the conclusions on one question.
 
-    `subject` says what the headline of the merged conclusion counts. `labels` has a text for each
-    kind of conclusion, in the order of the counts. The sentence `caveat` becomes part of the merged
-    conclusion. Conclusions are merged if there are more than `most`.
+    `subject` is the noun that the headline of the merged conclusion counts, for example "soaks".
+    `labels` has a text for each kind of conclusion, in the order of the headline. `caveat` is a
+    further sentence of the merged conclusion. The function `summed_up` merges more than `most`
+    conclusions.
     """
 
     subject: str
@@ -44,7 +45,7 @@ SHARING: Final = {
     "no": "should not share",
     "unknown": "without a known saving",
 }
-"""Labels for scenarios of different models, and for scenarios of copies of one model."""
+"""Labels of conclusions on sharing, for different models and for copies of one model."""
 
 BY_CHANCE: Final = (
     "Each conclusion is stated on its own: among so many, some differ by chance, and the largest"
@@ -57,7 +58,7 @@ TROUBLE: Final = {
     "unclear": "with values",
     "yes": "without trouble",
 }
-"""Labels for experiments that have no other labels."""
+"""Labels of conclusions on experiments without labels of their own."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
@@ -117,7 +118,7 @@ MANY: Final[Mapping[str, Question]] = {
     ),
     "copies": Question("scenarios of copies of one model on full servers", SHARING, most=1),
 }
-"""Questions that may have many conclusions, by the name of the module."""
+"""Questions that may have many conclusions, by the name of their module."""
 
 
 def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusion]:

@@ -88,12 +88,12 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return all load lines; the dedicated load lines are the ends of the dashed line."""
+    """Return the table peaks. Its dedicated peaks are the ends of the dashed line."""
     return results.peaks
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw one panel for each scenario: the rates of all tenants on a shared server, and on
+    """Draw one panel for each shared scenario: the rates of its tenants on a shared server, and on
     dedicated servers of the same cost."""
     shared = peaks[peaks["kind"] != "dedicated"]
     if shared.empty:
@@ -159,8 +159,8 @@ def _is_empty(tenants: pd.DataFrame) -> bool:
 
 
 def _ratios_mm(lines: pd.DataFrame, tenants: pd.DataFrame, style: FigureTask) -> float:
-    """Return the height in mm of a panel with one row for each load line, and the names of the
-    tenants above."""
+    """Return the height in mm of a panel with one row for each load line and the names of the
+    tenants above the rows."""
     names = row_names([short(row) for _, row in _best(lines).iterrows()], style)
     return 30 + _names_mm(tenants, style) + rows_mm(names, style)
 
