@@ -37,7 +37,7 @@ MAX_MINUTES: Final = 100
 @dataclass(frozen=True)
 class Surer:
     """Advice to the reader: a key of `measurement` in the configuration that makes the conclusion
-    more certain, and the time that this takes."""
+    more certain, the time that this takes, and a sentence on the gain."""
 
     setting: str
     time: str
@@ -138,7 +138,7 @@ def coverage(tables: Tables) -> str:
     else:
         covered, rest = "within and between starts of the server", ""
     return (
-        f"The stated certainty covers the variation {covered}, but not {rest}other hosts or"
+        f"Intervals and probabilities cover the variation {covered}, but not {rest}other hosts or"
         " failures of a server."
     )
 
@@ -149,11 +149,11 @@ def caveats(tables: Tables) -> Iterator[str]:
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
-        yield f"The rates come from this host, the price is that of {machine}."
+        yield f"The rates were measured on this host, but the price is that of {machine}."
     elif len(priced):
-        yield "The rates come from this host, the prices are those of other machines."
+        yield "The rates were measured on this host, but the prices are those of other machines."
     if len(priced):
-        yield "Measure on the server that you will buy."
+        yield "Before you buy a server, measure on a server of the same type."
     if "quick" in set(_known(tables["peaks"])["preset"]):
         yield QUICK
 
@@ -173,7 +173,8 @@ def bridge(tables: Tables) -> str:
         effect = f"saves {percent(full['saving'])} ({saving_bounds(full)})"
     else:
         best = "least costly mix"
-        effect = f"costs {percent(-full['saving'])} more ({cost_bounds(full)})"
+        more = f"{percent(-full['saving'])} more than dedicated servers"
+        effect = f"costs {more} ({cost_bounds(full)})"
     return (
         f"{where}, shared servers replace dedicated servers that are partly idle. Once all servers"
         f" are full, the {best} ({_short(full)}) {effect}."

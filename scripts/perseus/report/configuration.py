@@ -51,7 +51,7 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """Return None for each key that applies only to other kinds of models; the table hides these
+    """Return None for each key that does not apply to this kind of model. The table hides these
     keys."""
     others = {
         "architecture": model.is_built,

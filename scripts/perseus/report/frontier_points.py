@@ -54,8 +54,8 @@ def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
     """Return the speed of the host at the shared peak, divided by its speed at the dedicated peaks;
     1 if unknown.
 
-    Rates at the shared peak are divided by this number. The sum of rate / dedicated peak then
-    equals the sharing ratio.
+    If the rates at the shared peak are divided by this number, the sum of rate / dedicated peak
+    over the tenants equals the sharing ratio.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

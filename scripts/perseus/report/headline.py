@@ -42,14 +42,15 @@ def headline(tables: Tables) -> Headline:
     """
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
-            "unknown", "This run only shows that everything works; it is too short for a result."
+            "unknown",
+            "The preset smoke only shows that Perseus works; it is too short for a result.",
         )
     found = (
         _fleet(tables) or _over_demand(tables) or _full_servers(tables) or _one_server(tables)
         or _experiment(tables)
     )  # fmt: skip
     return found or Headline(
-        "unknown", "No measurement found a limit: see the failed measurements."
+        "unknown", "No search found the largest load of a server: see Failed measurements."
     )
 
 
@@ -160,15 +161,15 @@ def best_saving(tables: Tables) -> pd.Series | None:
 
 
 def cost_bounds(row: pd.Series) -> str:
-    """Return the simultaneous interval of the additional cost of sharing (the negative saving) as
-    text."""
+    """Return the interval of the additional cost of sharing (the negative saving) as text,
+    corrected for the choice of the best mix."""
     low, high = float(row["ci_simultaneous_low"]), float(row["ci_simultaneous_high"])
     return bounds(-np.inf if high >= 1 else -high, -low, percent)  # 1 is no bound
 
 
 def saving_bounds(row: pd.Series) -> str:
-    """Return the simultaneous interval of a saving as text. An upper end of 1 is no bound, because
-    no saving exceeds 1."""
+    """Return the interval of a saving as text, corrected for the choice of the best mix. An upper
+    end of 1 is no bound, because no saving exceeds 1."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
     return bounds(float(low), np.inf if high >= 1 else float(high), percent)
 
@@ -183,7 +184,8 @@ def _full_servers(tables: Tables) -> Headline | None:
         return Headline("yes", text)
     if high < 0:
         ends = f"{percent(-high)} to {percent(-low)}" if np.isfinite(low) else "no upper bound"
-        text = f"On full servers, sharing costs {percent(-row['saving'])} more ({ends})."
+        more = f"{percent(-row['saving'])} more than dedicated servers"
+        text = f"On full servers, sharing costs {more} ({ends})."
         return Headline("no", text)
     if limits := at_most(row.to_frame().T):
         return Headline("unclear", f"On full servers, sharing {limits}.")
@@ -217,5 +219,5 @@ def _experiment(tables: Tables) -> Headline | None:
         for text in (conclusion.headline, BRACKETS.sub("", conclusion.headline)):
             if word_count(text) <= MAX_WORDS:
                 return Headline(conclusion.kind, f"{text}.")
-    text = "The study has conclusions on other questions, each with its evidence below."
+    text = "See the conclusions below, each with its evidence."
     return Headline("unclear", text) if found else None

@@ -54,7 +54,7 @@ def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
     """Return a link to each of these rows of the table peaks.
 
     The result is a single link to the table if there are more than MAX_LINES rows, or if the report
-    does not show all of these rows. The index of `peaks` is that of the whole table.
+    does not show all of these rows. `peaks` must have the row index of the whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)

@@ -51,7 +51,7 @@ class Remark:
 class ShownTable:
     """A table of the page, with a `note` above and `remarks` below. `ids` has the ids of the rows.
 
-    `rows` has at most MAX_ROWS of all `total` rows; `file` has all rows.
+    `rows` has the first MAX_ROWS of `total` rows. The CSV file with the name `file` has all rows.
     """
 
     title: str

@@ -36,9 +36,9 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
         row("a 1 : c 1", np.nan, 0.7, within=0.09),
         row("b 1 : c 1", np.nan, 1.1),
     )
-    assert (
-        conclusion.headline == "On cpu1, 2 pairs need no measurement if an error of 9.0 % is"
-        " acceptable (at most this for nine in ten predictions)"
+    assert conclusion.headline == (
+        "On cpu1, 2 pairs need no measurement if you accept an error of 9.0 % (nine in ten"
+        " predictions have at most this error)"
     )
     told = "Perseus predicts the pairs with the prediction model B2, from 6 measured mixes."
     assert conclusion.sentences[0] == told
@@ -70,8 +70,8 @@ def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
     near, told = concluded(row("a 1 : e 1", np.nan, 0.7), *far)
     assert near.headline.startswith("On cpu1, one pair needs no measurement")
     assert told.headline == (
-        "On cpu1, 2 pairs are predicted within 275 % (for nine in ten predictions): measure"
-        " the pairs that matter to you"
+        "On cpu1, 2 pairs are predicted with an error of up to 275 % (in nine of ten predictions):"
+        " measure the pairs that matter to you"
     )
     assert told.kind == "unclear"
 

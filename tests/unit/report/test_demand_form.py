@@ -250,8 +250,8 @@ def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
     assert seen["drawn"] == 1 and seen["bars"] and all(0 < bar <= 1 for bar in seen["bars"])
     rows = [line.split(",") for line in seen["csv"].splitlines()]
     assert rows[0] == ["series", "point", '"a (requests/s)"', '"b (requests/s)"']
-    most = [row for row in rows if row[0] == '"limit of a server of the cheapest plan"']
-    gets = [row for row in rows if row[0] == '"load of that server"']
+    most = [row for row in rows if row[0] == '"lower limit of a planned server"']
+    gets = [row for row in rows if row[0] == '"load of a planned server"']
     counts = [int(row[1].strip('"').split(" ")[0]) for row in most]
     for place, demand in ((2, 40), (3, 90)):
         total = sum(n * float(row[place]) for n, row in zip(counts, gets, strict=True))

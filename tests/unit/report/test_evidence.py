@@ -168,7 +168,7 @@ def test_of_more_cells_than_a_page_holds_the_others_have_no_section(tmp_path, mo
     _, *others = table(frames, found, "Peaks").rows
     assert {entry.link for row in others for entry in row} == {""}
     page = report_page.render(frames, {}, list(found.records.values()))
-    assert "Here are the first 2 of 6 runs" in " ".join(page.split())
+    assert "This page shows the first 2 of 6 runs" in " ".join(page.split())
 
 
 def test_long_tables_end_and_say_where_the_rest_is():
@@ -336,4 +336,4 @@ def test_figures_without_anything_are_words():
         svg.savefig(buffer, format="svg")
         drawn[name] = buffer.getvalue()
     page = report_page.render(frames, drawn, synthetic.loaded(made))
-    assert page.count("<figure") == 1 and "Nothing to draw in this study: frontier." in page
+    assert page.count("<figure") == 1 and "Figures without data in this study: frontier." in page

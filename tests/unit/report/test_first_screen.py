@@ -56,7 +56,7 @@ NOTHING = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None, "certi
 
 # A headline, tables that make it true, and tables that make it false.
 HEADLINES = {
-    "This run only shows that everything works; it is too short for a result.": (
+    "The preset smoke only shows that Perseus works; it is too short for a result.": (
         study(*SMOKE),
         SURE,
     ),
@@ -107,8 +107,11 @@ HEADLINES = {
         over_demand(*THREE),
     ),
     "On full servers, sharing saves 20 % (14 % to 26 %).": (SURE, CLOSE),
-    "On full servers, sharing costs 20 % more (9.0 % to 31 %).": (DEAR, SURE),
-    "On full servers, sharing costs 20 % more (no upper bound).": (
+    "On full servers, sharing costs 20 % more than dedicated servers (9.0 % to 31 %).": (
+        DEAR,
+        SURE,
+    ),
+    "On full servers, sharing costs 20 % more than dedicated servers (no upper bound).": (
         study(savings(LOST | {"ci_simultaneous_low": float("-inf")})),
         DEAR,
     ),
@@ -130,7 +133,7 @@ HEADLINES = {
         without("savings"),
         SURE,
     ),
-    "The study has conclusions on other questions, each with its evidence below.": (
+    "See the conclusions below, each with its evidence.": (
         {
             **without("savings"),
             "peaks": SURE["peaks"].iloc[:0],
@@ -138,7 +141,7 @@ HEADLINES = {
         },
         taken(),
     ),
-    "No measurement found a limit: see the failed measurements.": (
+    "No search found the largest load of a server: see Failed measurements.": (
         {**without("savings"), "peaks": SURE["peaks"].iloc[:0]},
         SURE,
     ),
@@ -157,7 +160,9 @@ def test_every_headline_of_the_code_has_a_case():
 
 
 def test_what_copies_of_one_model_save_is_no_conclusion_on_sharing():
-    (true, _) = OF_COPIES["On full servers b and 2 copies of a should share: it saves about 20 %"]
+    (true, _) = OF_COPIES[
+        "On full servers b and 2 copies of a should share: sharing saves about 20 %"
+    ]
     assert "sharing saves 20 %" in headline(true).text
     only_copies = study(savings({"models": "a + a"}))
     assert "sharing" not in headline(only_copies).text
@@ -171,7 +176,7 @@ def test_a_study_of_another_kind_begins_with_what_it_found(kind, tmp_path):
         name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
     }
     found = headline(tables)
-    assert word_count(found.text) <= MAX_WORDS and "failed measurements" not in found.text
+    assert word_count(found.text) <= MAX_WORDS and "Failed measurements" not in found.text
 
 
 def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():
@@ -238,12 +243,14 @@ BRIDGES = {
     "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
     " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (FIRST, SECOND),
     "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
-    " servers are full, the least costly mix (1 : 1) costs 20 % more (9.0 % to 31 %).": (
+    " servers are full, the least costly mix (1 : 1) costs 20 % more than dedicated"
+    " servers (9.0 % to 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"weights": "1 : 1"})]),
         over_demand(STRETCH, edits=[savings({"weights": "1 : 1"})]),
     ),
     "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
-    " servers are full, the least costly mix (a 1 : 1 b) costs 20 % more (at most 31 %).": (
+    " servers are full, the least costly mix (a 1 : 1 b) costs 20 % more than dedicated"
+    " servers (at most 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"ci_simultaneous_high": 1.0})]),
         over_demand(STRETCH, edits=[savings(LOST)]),
     ),
@@ -271,15 +278,15 @@ def test_nothing_is_connected_if_one_saving_is_unknown_or_not_reliable():
 
 
 CAVEATS = {
-    "The rates come from this host, the price is that of n1-standard-4.": (
+    "The rates were measured on this host, but the price is that of n1-standard-4.": (
         SURE,
         without("costs"),
     ),
-    "The rates come from this host, the prices are those of other machines.": (
+    "The rates were measured on this host, but the prices are those of other machines.": (
         study(("costs", MIX, {"instance": "n1-standard-8"})),
         SURE,
     ),
-    "Measure on the server that you will buy.": (SURE, without("costs")),
+    "Before you buy a server, measure on a server of the same type.": (SURE, without("costs")),
     QUICK_ANSWER: (study(QUICK), SURE),
 }
 
@@ -291,10 +298,10 @@ def test_each_caveat_stands_only_where_it_is_true(text):
 
 
 COVERAGE = {
-    "The stated certainty covers the variation within one start of the server, but not the"
+    "Intervals and probabilities cover the variation within one start of the server, but not the"
     " variation between starts, other hosts or failures of a server.": study(peaks(ONCE, "a")),
-    "The stated certainty covers the variation within and between starts of the server, but not"
-    " other hosts or failures of a server.": SURE,
+    "Intervals and probabilities cover the variation within and between starts of the server, but"
+    " not other hosts or failures of a server.": SURE,
     "": study(peaks(NOTHING)),
 }
 

@@ -53,7 +53,7 @@ OVERLOADED = [row | TOO_MUCH for row in NOTHING]
 A_ALONE = (beside("a", "a") | LOST | TOO_MUCH, beside("b", "b"))
 
 OF_SLOWDOWNS = {
-    "On cpu1 a and b slow each other down by up to 1.70 times": (
+    "On cpu1 a and b slow each other down by a factor of up to 1.70": (
         study("slowdown", *TWO),
         study("slowdown", *THREE),
     ),
@@ -61,12 +61,12 @@ OF_SLOWDOWNS = {
         study("slowdown", *THREE),
         study("slowdown", *THREE, *both("a", "d", 1.0, 1.0)),
     ),
-    "a and c beside each other: a takes 1.10 (1.00 to 1.20) times as long as alone and c takes"
-    " 1.20 (1.10 to 1.30) times as long as alone.": (
+    "a and c beside each other: requests of a take 1.10 (1.00 to 1.20) times as long as alone and"
+    " requests of c take 1.20 (1.10 to 1.30) times as long as alone.": (
         study("slowdown", *THREE),
         study("slowdown", *TWO),
     ),
-    "a takes 1.60 (1.50 to 1.70 in 2 repeats) times as long": (
+    "requests of a take 1.60 (1.50 to 1.70 in 2 repeats) times as long": (
         study("slowdown", *TWO, *(row | AGAIN for row in both("a", "b", 1.7, 1.7))),
         study("slowdown", *TWO),
     ),
@@ -78,13 +78,13 @@ OF_SLOWDOWNS = {
         study("slowdown", *both("a", "b", 1.2, 1.3), *both("a", "c", 1.1, 1.2), *THREE[5:]),
         study("slowdown", *THREE),
     ),
-    "a takes 1.10 times as long as alone and c": (
+    "requests of a take 1.10 times as long as alone and requests of c": (
         study(
             "slowdown", *(row | dict.fromkeys(("slowdown_low", "slowdown_high")) for row in THREE)
         ),
         study("slowdown", *THREE),
     ),
-    "a takes 1.10 (no bound) times as long as alone and c": (
+    "requests of a take 1.10 (no bound) times as long as alone and requests of c": (
         study("slowdown", *(row | {"slowdown_low": 0.0, "slowdown_high": np.inf} for row in THREE)),
         study("slowdown", *THREE),
     ),
@@ -124,7 +124,8 @@ OF_SLOWDOWNS = {
         study("slowdown", *NOTHING, *both("a", "c", 1.0, 1.1)),
         study("slowdown", *TWO, *(row | AGAIN for row in NOTHING)),  # a repeat has one
     ),
-    "cpu1 does not keep up with a and b together a and c beside each other: a takes 1.10": (
+    "cpu1 does not keep up with a and b together a and c beside each other: requests of a take"
+    " 1.10": (
         study("slowdown", *OVERLOADED, *both("a", "c", 1.1, 1.2)),
         study("slowdown", *NOTHING, *both("a", "c", 1.1, 1.2)),
     ),
@@ -182,7 +183,8 @@ OF_REPLAYS = {
         study("replay", SHARED, OTHER | UNASKED),
         study("replay", SHARED, OTHER | UNASKED, OTHER | AGAIN),
     ),
-    "Whether SLAs are kept on cpu1 under bursts is not known No request of a arrived.": (
+    "The data do not show whether the tenants on cpu1 keep their SLAs under bursts No request of"
+    " a arrived.": (
         study("replay", SHARED | UNASKED),
         KEPT,
     ),
@@ -203,17 +205,19 @@ OF_REPLAYS = {
         study("replay", SHARED | MISSED, OTHER | MISSED),
         study("replay", SHARED, ALONE | MISSED),
     ),
-    "is not known a, 50.0 requests/s: 96.0 % of the requests within 60 ms": (  # by the valid repeat
+    "the tenants on cpu1 keep their SLAs under bursts a, 50.0 requests/s: 96.0 % of the requests"
+    " within 60 ms": (  # by the valid repeat
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
         study("replay", SHARED | SPOILT),
     ),
-    "is not known a, 50.0 requests/s: 60.0 % of the requests within 60 ms (95.0 % to 97.0 %), where"
-    " the SLA asks for 95 %; 90.0 % in the worst minute; recovered at most 2.50 s after a burst."
-    " others ran.": (
+    "the tenants on cpu1 keep their SLAs under bursts a, 50.0 requests/s: 60.0 % of the requests"
+    " within 60 ms (95.0 % to 97.0 %), where the SLA asks for 95 %; 90.0 % in the worst minute;"
+    " recovered at most 2.50 s after a burst. others ran.": (
         study("replay", SHARED | SPOILT),
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
     ),
-    "Whether SLAs are kept on cpu1 under bursts is not known the server died.": (
+    "The data do not show whether the tenants on cpu1 keep their SLAs under bursts the server"
+    " died.": (
         study("replay", SHARED | UNPLAYED),
         KEPT,
     ),
@@ -259,8 +263,8 @@ LATE = FEW | {"failed_requests": 210, "failing_from_hours": 3.8}
 STEADY = study("soak", LATENCY, ANSWERED, MEMORY)
 
 OF_SOAKS = {
-    "Within 3.90 h nothing grows on cpu1": (STEADY, study("soak", LATENCY, LEAK)),
-    "Within 0.500 h nothing grows on cpu1": (  # of memory 3.9 h were seen
+    "No measured value grows on cpu1 within 3.90 h": (STEADY, study("soak", LATENCY, LEAK)),
+    "No measured value grows on cpu1 within 0.500 h": (  # of memory 3.9 h were seen
         study("soak", LATENCY | {"hours": 0.5}, MEMORY),
         STEADY,
     ),
@@ -268,13 +272,13 @@ OF_SOAKS = {
         study("soak", LATENCY | {"hours": 0.5, "drift": "too short to tell"}, MEMORY),
         study("soak", LATENCY | {"drift": "too short to tell"}, MEMORY),
     ),
-    "On cpu1 something grows within 3.90 h: memory memory: starts at 20.0 MB, changes by 12.0 MB"
-    " per hour (10.0 to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
-    "something grows within 3.90 h: p95 of a": (
+    "On cpu1 the following values grow within 3.90 h: memory memory: starts at 20.0 MB, changes by"
+    " 12.0 MB per hour (10.0 to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
+    "the following values grow within 3.90 h: p95 of a": (
         study("soak", LATENCY | {"drift": "grows"}),
         study("soak", LATENCY, LEAK),
     ),
-    "nothing grows on cpu1 p95 of a: starts at": (
+    "grows on cpu1 within 3.90 h p95 of a: starts at": (
         study("soak", LATENCY | {"drift": "falls"}),
         STEADY,
     ),
@@ -282,8 +286,8 @@ OF_SOAKS = {
         study("soak", LATENCY | {"drift": "too short to tell"}),
         study("soak", LATENCY, MEMORY | UNSEEN),
     ),
-    "On cpu1 requests of a failed within 3.90 h Of a's requests 10.0 % failed"
-    " (4200 of 42000), over 1 % from 2.60 h on.": (
+    "On cpu1 requests of a failed within 3.90 h Of a's requests 10.0 % failed (4200 of 42000), over"
+    " 1 % from 2.60 h on.": (
         study("soak", INFINITE, MANY, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
@@ -291,12 +295,12 @@ OF_SOAKS = {
         study("soak", MANY, LEAK, MANY | {"tenant": "b"}),
         study("soak", MANY, LEAK, FEW | {"tenant": "b"}),
     ),
-    "nothing grows on cpu1 Of a's requests 0.100 % failed (42 of 42000).": (
+    "grows on cpu1 within 3.90 h Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", LATENCY, FEW, MEMORY),
         STEADY,
     ),
-    "On cpu1 something grows within 3.90 h: failed requests of a failed requests of a: starts at"
-    " 0.100 %, changes by 0.100 % per hour (0.0500 to 0.150).": (
+    "On cpu1 the following values grow within 3.90 h: failed requests of a failed requests of a:"
+    " starts at 0.100 %, changes by 0.100 % per hour (0.0500 to 0.150).": (
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
@@ -309,16 +313,16 @@ OF_SOAKS = {
         study("soak", LATENCY, LATE),
         study("soak", LATENCY, FEW),
     ),
-    "Within 3.90 h nothing grows on cpu1 7.30 % of a's requests were late; its SLA allows 5.00"
-    " %.": (
+    "No measured value grows on cpu1 within 3.90 h 7.30 % of a's requests were late; its SLA allows"
+    " 5.00 %.": (
         study("soak", LATENCY | {"exceedance": 0.073, "allowed": 0.05}, MEMORY),
         study("soak", LATENCY | {"exceedance": 0.05, "allowed": 0.05}, MEMORY),
     ),
-    "nothing grows on cpu1 No window measured the following values: memory.": (
+    "grows on cpu1 within 3.90 h No window measured the following values: memory.": (
         study("soak", LATENCY, MEMORY | UNSEEN),
         STEADY,
     ),
-    "nothing grows on cpu1 the server died.": (
+    "grows on cpu1 within 3.90 h the server died.": (
         study("soak", LATENCY, LATENCY | AGAIN | UNSEEN | {"verdict": "failed", **DIED}),
         STEADY,
     ),
@@ -326,7 +330,7 @@ OF_SOAKS = {
         study("soak", LATENCY | {"verdict": "infeasible", "reason": "it died after 2 h"}),
         study("soak", LATENCY | {"verdict": "infeasible", "windows": 0}),  # no model to serve
     ),
-    "Whether anything drifts on cpu1 is not known others ran.": (
+    "The drift of values on cpu1 is not known others ran.": (
         study("soak", LATENCY | {"verdict": "disturbed", "reason": "others ran"}),
         STEADY,
     ),
@@ -360,7 +364,7 @@ OF_STARTS = {
         starts({}, {"page_cache": "cold", "ready_s": 5.0, "resident_share": 0.0}),
         starts({}, {}),
     ),
-    "in one start, 80 % of the files still in it)": (
+    "in one start, 80 % of the files still in the cache)": (
         starts({"page_cache": "cold", "resident_share": 0.8}),
         starts({"page_cache": "cold", "resident_share": 0.0}),
     ),
@@ -383,13 +387,13 @@ NOISE |= {"windows_high": 0.03, "between_restarts": 0.04, "restarts_low": 0.02}
 NOISE |= {"restarts_high": 0.09}
 
 OF_NOISE = {
-    "On cpu1, differences below 12 % may be noise of this host The standard deviation of the"
-    " throughput is 2.0 % (1.0 % to 3.0 %) between windows of a server, and 4.0 % (2.0 % to 9.0 %)"
-    " between restarted servers.": (
+    "On cpu1, differences of throughput below 12 % may be noise of this host The standard deviation"
+    " of the throughput is 2.0 % (1.0 % to 3.0 %) between windows of a server, and 4.0 % (2.0 % to"
+    " 9.0 %) between restarted servers.": (
         study("aa", NOISE),
         study("aa", NOISE, NOISE | AGAIN | {"noise_floor": 0.2}),
     ),
-    "The noise of this host on cpu1 is not known others ran.": (
+    "The noise floor of cpu1 is not known others ran.": (
         study("aa", NOISE | {"noise_floor": None, "reason": "others ran"}),
         study("aa", NOISE),
     ),
@@ -407,8 +411,11 @@ def loops(*rows, **more):
 
 
 OF_LOOPS = {
-    "cpu1 reaches its knee with a at 2.00 requests in flight The knee lies at 2.00 (1.80 to"
-    " 2.20) requests in flight.": (loops(KNEE), loops(KNEE | {"knee": 2.1})),
+    "cpu1 reaches its knee with a at 2.00 requests in flight The knee, beyond which throughput"
+    " hardly grows, lies at 2.00 (1.80 to 2.20) requests in flight.": (
+        loops(KNEE),
+        loops(KNEE | {"knee": 2.1}),
+    ),
     "With more requests in flight, throughput tends to 300 (290 to 310) requests/s.": (
         loops(KNEE),
         loops(KNEE | FALLS),
@@ -488,11 +495,11 @@ OF_BACKGROUNDS = {
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(7))),
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(6))),
     ),
-    "more than dedicated servers (of 2 load lines 1 have an estimate)": (
+    "more than dedicated servers (1 of 2 load lines have an estimate)": (
         study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
         study("background", BACKGROUND | GAIN),
     ),
-    "There is no estimate for a beside b (50 % of its peak): the server died.": (
+    "There is no estimate of the peak of a beside b (50 % of its peak): the server died.": (
         study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
         study("background", BACKGROUND),
     ),
@@ -517,12 +524,12 @@ GUESSED |= {"ratio": 1.2, "without_family_ms": 1.5, "family_ratio": 1.5}
 STRANGE = GUESSED | {"without_family_ms": None, "family_ratio": None}
 
 OF_CATALOGUES = {
-    "Of 3 networks, 1 image per request, within the SLA of the study: 2 on the front of accuracy"
-    " and cost in fp32": (
+    "On the Pareto front of accuracy and cost in fp32: 2 of 3 networks (1 image per request, SLA"
+    " of the study)": (
         study("catalogue", COSTS, DEARER, BEATEN),
         study("catalogue", COSTS, DEARER),
     ),
-    "within a multiple of their latency without load": (
+    "SLA: a multiple of the latency without load": (
         study("catalogue", COSTS | {"sla": "times_unloaded"}),
         study("catalogue", COSTS),
     ),
@@ -531,30 +538,30 @@ OF_CATALOGUES = {
         study("catalogue", DEARER, COSTS),
         study("catalogue", COSTS),
     ),
-    "The front has 17; these are evenly spread.": (
+    "These are evenly spread examples of the 17 networks on the front.": (
         study("catalogue", *MANY_OF_THEM),
         study("catalogue", *MANY_OF_THEM[:8]),
     ),
-    "In int8, the median relative error of the responses is 0.500, which the published accuracies"
-    " do not include.": (
+    "In int8, the median relative error of the responses is 0.500, and the published accuracies"
+    " do not include this error.": (
         study("catalogue", COSTS | {"precision": "int8", "relative_error": 0.5}),
         study("catalogue", COSTS),
     ),
-    "1 cell without a certified rate, for example cpu1.s.x.r1: at 3 requests/s: late.": (
+    "There is no certified rate in 1 cell, for example cpu1.s.x.r1: at 3 requests/s: late.": (
         study("catalogue", COSTS, LOST_ROW),
         study("catalogue", COSTS, BEATEN),
     ),
-    "The networks on the front of accuracy and cost are not known": (
+    "The networks on the Pareto front of accuracy and cost are not known": (
         study("catalogue", COSTS | {"on_front": None}),
         study("catalogue", COSTS),
     ),
-    "The time per image of a network that was not measured is predicted from its graph: half of the"
-    " predictions are within a factor of 1.20": (
+    "Perseus predicts the time per image of an unmeasured network from its graph: half of the"
+    " predictions are within a factor of 1.20 of the measured time": (
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", GUESSED | {"ratio": 1.3}),
     ),
     "openvino in fp32, 8 images per request, 1 network: half of the predictions are within a factor"
-    " of 1.20, nine of ten within 1.20; without other networks of the family, half of the"
+    " of 1.20, nine of ten within 1.20; without measured networks of the same family, half of the"
     " predictions are within a factor of 1.50": (
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", STRANGE),

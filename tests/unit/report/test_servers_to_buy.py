@@ -37,7 +37,7 @@ def test_the_fleet_its_price_and_what_it_saves():
     text = " ".join(conclusion.sentences)
     assert "a 390, b 1560 requests/s" in text
     assert "8 servers for 277 USD per month. Sharing saves 50 %" in text
-    assert "A quarter more demand takes 5 servers and 173 USD per month." in text
+    assert "For 25 % more demand, you need 5 servers for 173 USD per month." in text
     assert "spot" not in text
 
 
@@ -55,7 +55,7 @@ def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
     assert "measure a server of this fleet at its planned load" in " ".join(doubted.sentences)
     (sure,) = concluded(gain=2.0, rps={"a": 5.0, "b": 20.0})
     assert sure.kind == "yes"
-    assert "keeps every SLA, too" in " ".join(sure.sentences)
+    assert "the fleet also keeps every SLA" in " ".join(sure.sentences)
 
 
 def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
@@ -90,7 +90,7 @@ def test_a_fleet_of_many_models_is_named_in_part():
     text = " ".join(conclusion.sentences)
     assert "model_11 99 and 8 more models requests/s within every SLA" in text
     assert text.count("measure a server of this fleet at its planned load") == 3
-    assert "The same holds for 17 more models: see fleet_models.csv." in text
+    assert "In the simulated queue, 17 more models miss their SLA: see fleet_models.csv." in text
 
 
 def test_a_demand_that_nobody_carries():
@@ -156,15 +156,22 @@ def test_capacities_of_requests_of_several_images_are_said_to_be_such(rps):
         concluded(records=batches, rps=rps),
     )
     assert "several images" not in " ".join(of_one.sentences)
-    assert "requests of several images each: a, a 1 : 1 b." in " ".join(of_eight.sentences)
+    assert (
+        "The capacities of a and a 1 : 1 b were measured with requests of several images"
+        in " ".join(of_eight.sentences)
+    )
 
 
 @pytest.mark.parametrize(
     ("gain", "kind", "headline"),
     [
-        (2.0, "yes", "a and b should share at every demand: it saves 50 %"),
+        (2.0, "yes", "a and b should share at every demand: sharing saves 50 %"),
         (0.5, "yes", "a and b should share up to 12"),
-        (0.001, "no", "a and b need servers of their own: sharing is not reliably cheaper at any"),
+        (
+            0.001,
+            "no",
+            "a and b should use dedicated servers: sharing is not reliably cheaper at any",
+        ),
     ],
 )
 def test_without_a_demand_it_is_told_over_the_demand(gain, kind, headline):

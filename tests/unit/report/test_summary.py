@@ -41,7 +41,7 @@ def test_many_conclusions_are_counted_and_the_first_that_gain_most_are_named():
     assert told.kind == "unclear"
     named, common = told.sentences[:NAMED], told.sentences[NAMED:]
     assert named == ("more.", "less.", "perhaps.")
-    assert "differ by chance" in common[0] and common[1:] == ("For each: Of all.",)
+    assert "arise by chance" in common[0] and common[1:] == ("For each: Of all.",)
     assert [part.headline for part in told.parts[:NAMED]] == ["more", "less", "perhaps"]
     assert sorted(told.parts, key=repr) == sorted(many, key=repr)
 
@@ -61,7 +61,7 @@ def test_trouble_of_experiments_is_named_first_and_marks_all():
     many = [conclusion("yes", f"n{number}") for number in range(MAX_SEPARATE)]
     (told,) = summed_up([*many, conclusion("no", "fails")], "replay")
     assert told.headline == (
-        "Of 7 conclusions on bursts and traces: 1 with trouble, 6 without trouble"
+        "Of 7 conclusions on bursts and traces: 1 with a problem, 6 without a problem"
     )
     assert told.sentences[0] == "fails." and told.kind == "no"
 
@@ -128,7 +128,7 @@ def in_scenario(record, name):
 def test_a_study_of_many_groups_has_one_conclusion_for_all(frames):
     told = list(conclusions(frames))
     of_demand, of_full_servers = (each for each in told if each.parts)
-    assert of_demand.headline.startswith("Of 7 groups of models over the demand: 7 should share")
+    assert of_demand.headline.startswith("Of 7 groups of models at growing demand: 7 should share")
     assert of_full_servers.headline.startswith(
         "Of 7 scenarios of different models on full servers: "
     )
@@ -140,4 +140,4 @@ def test_a_study_of_many_groups_has_one_conclusion_for_all(frames):
 def test_the_page_unfolds_them(made, frames):
     page = render(frames, {}, synthetic.loaded(made))
     assert page.count('<details class="conclusion yes"><summary><h4>m00 and m01 should share') == 1
-    assert "<summary>All 7, one by one</summary>" in page
+    assert "<summary>All 7 conclusions</summary>" in page

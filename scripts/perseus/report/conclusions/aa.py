@@ -22,10 +22,11 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("aa"),)
     known = rows[rows["noise_floor"].notna()]
     if known.empty:
-        headline = f"The noise of this host on {on} is not known"
+        headline = f"The noise floor of {on} is not known"
         return Conclusion("unknown", headline, reasons(rows), behind)
     row = known.sort_values("noise_floor").iloc[-1]
-    headline = f"On {on}, differences below {percent(row['noise_floor'])} may be noise of this host"
+    floor = percent(row["noise_floor"])
+    headline = f"On {on}, differences of throughput below {floor} may be noise of this host"
     ends = {
         name: interval(row[f"{name}_low"], row[f"{name}_high"], percent)
         for name in ("windows", "restarts")

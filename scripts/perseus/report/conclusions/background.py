@@ -30,7 +30,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
         return Conclusion("unknown", headline, reasons(rows), behind)
     missing = lines[lines["sharing_ratio"].isna()]
     without = (
-        f"There is no estimate for {row['searched']} beside {row['background_tenants']}"
+        f"There is no estimate of the peak of {row['searched']} beside {row['background_tenants']}"
         f" ({row['background_at']}):"
         f" {row['reason']}."
         for _, row in missing.iterrows()
@@ -40,7 +40,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
         sentences[MAX_LINES:] = ["The table lists the other load lines."]
     kind, headline = _headline(on, known)
     if len(missing):
-        headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
+        headline += f" ({len(known)} of {len(lines)} load lines have an estimate)"
     return Conclusion(kind, headline, (*sentences, *without), behind)
 
 

@@ -14,8 +14,8 @@ from perseus.study.runtimes import RUNTIMES
 
 MAX_NAMED = 8
 SLAS = {
-    "times_unloaded": "a multiple of their latency without load",
-    "latency": "the SLA of the study",
+    "times_unloaded": "SLA: a multiple of the latency without load",
+    "latency": "SLA of the study",
 }
 COST = "usd_per_million_inferences"
 
@@ -28,7 +28,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
         yield _front(rows, str(images), str(sla))
     if not catalogue.empty and known.empty:
-        headline = "The networks on the front of accuracy and cost are not known"
+        headline = "The networks on the Pareto front of accuracy and cost are not known"
         yield Conclusion("unknown", headline, _without(catalogue), (to_table("catalogue"),))
     predictions = tables["catalogue_predictions"]
     if len(predictions):
@@ -39,11 +39,12 @@ def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     fronts = {str(name): of for name, of in front.groupby("precision", sort=False)}
     first = "fp32" if "fp32" in fronts else next(iter(fronts))
-    of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} per request"
+    networks = _count(rows["model"].nunique(), "network")
+    on_front = fronts[first]["model"].nunique()
     return Conclusion(
         "unclear",
-        f"Of {of}, within {SLAS[sla]}: {fronts[first]['model'].nunique()} on the front of accuracy"
-        f" and cost in {first}",
+        f"On the Pareto front of accuracy and cost in {first}: {on_front} of {networks}"
+        f" ({_count(images, 'image')} per request, {SLAS[sla]})",
         (*(_networks(fronts[each]) for each in sorted(fronts, key=first.__ne__)), *_without(rows)),
         (to_table("catalogue"),),
     )
@@ -53,8 +54,8 @@ def _networks(front: pd.DataFrame) -> str:
     """Return a sentence with the networks on the front of one precision."""
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MAX_NAMED)]
-    few = "" if len(shown) == len(each) else f" The front has {len(each)}; these are evenly spread."
-    return f"{listed(shown)}.{few}"
+    few = f" These are evenly spread examples of the {len(each)} networks on the front."
+    return f"{listed(shown)}.{few if len(shown) < len(each) else ''}"
 
 
 def _count(number: int | str, what: str) -> str:
@@ -79,15 +80,15 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
     for precision, of in others.groupby("precision", sort=False):
         told.append(
             f"In {precision}, the median relative error of the responses is"
-            f" {significant(of['relative_error'].median())}, which the published accuracies do not"
-            " include."
+            f" {significant(of['relative_error'].median())}, and the published accuracies do not"
+            " include this error."
         )
     failed = rows[rows["verdict"] != "ok"].drop_duplicates("cell")
     if len(failed):
         first = failed.iloc[0]
         told.append(
-            f"{_count(len(failed), 'cell')} without a certified rate, for example {first['cell']}:"
-            f" {first['reason']}."
+            f"There is no certified rate in {_count(len(failed), 'cell')}, for example"
+            f" {first['cell']}: {first['reason']}."
         )
     return tuple(told)
 
@@ -100,7 +101,7 @@ def _predicted(rows: pd.DataFrame) -> Conclusion:
     for (runtime, precision, images), of in rows.groupby(ways, sort=False):
         strangers = of["family_ratio"].dropna()
         beyond = (
-            f"; without other networks of the family, {_factors(strangers)}"
+            f"; without measured networks of the same family, {_factors(strangers)}"
             if len(strangers)
             else ""
         )
@@ -110,8 +111,9 @@ def _predicted(rows: pd.DataFrame) -> Conclusion:
             f" {_factors(of['ratio'])}{beyond}."
         )
     headline = (
-        "The time per image of a network that was not measured is predicted from its graph: half of"
-        f" the predictions are within a factor of {within(rows['ratio'].to_numpy(), 0.5):.2f}"
+        "Perseus predicts the time per image of an unmeasured network from its graph: half of the"
+        f" predictions are within a factor of {within(rows['ratio'].to_numpy(), 0.5):.2f} of the"
+        " measured time"
     )
     return Conclusion("perhaps", headline, tuple(lines), (to_table("catalogue_predictions"),))
 

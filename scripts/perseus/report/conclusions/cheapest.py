@@ -33,16 +33,17 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
         servers = rows["server"].map(configured).nunique()
         if servers > 1:
             lines.append(
-                f"{model}: {best['server']}{_in(best) if precisions > 1 else ''} at"
+                f"{model} is cheapest on {best['server']}{_in(best) if precisions > 1 else ''}:"
                 f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
-                f" ({usd_bounds(best)}), the cheapest of {servers} servers by the estimates"
-                f" ({pricing(best)}){_unless_ok(best)}."
+                f" ({usd_bounds(best)}), by the estimates for {servers} servers"
+                f" ({pricing(best)} price){_unless_ok(best)}."
             )
     if len(lines) > MAX_NAMED:
         lines[MAX_NAMED:] = [f"The table lists all {len(lines)} models."]
     if lines:
         behind = (to_section(COSTS),)
-        yield Conclusion("unclear", "The cheapest dedicated server", tuple(lines), behind)
+        headline = "The cheapest dedicated server of each model"
+        yield Conclusion("unclear", headline, tuple(lines), behind)
 
 
 def _in(row: pd.Series) -> str:

@@ -32,7 +32,7 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
         f"{on} reaches its knee with {who(loops)} at"
         f" {significant(known['knee'].mean())} requests in flight"
     )
-    first = f"The knee lies at {knee} requests in flight."
+    first = f"The knee, beyond which throughput hardly grows, lies at {knee} requests in flight."
     valid = loops[loops["valid"].astype(bool)].groupby("cell")["concurrency"].max()
     highest_levels = known["cell"].map(valid) * len(tenants_of(loops))
     return Conclusion("unclear", headline, (first, *_beyond(known, highest_levels)), behind)

@@ -43,9 +43,9 @@ class Asked:
         sentences = [_stretch(row, is_first=row is rows[0]) for row in rows]
         if len(self.stretches) > MAX_LISTED:
             sentences.append(
-                f"There are {len(self.stretches)} ranges of demand up to"
-                f" {significant(self.most_rps)} requests/s: see the table of the cheapest servers"
-                " by demand."
+                "The table of the cheapest servers by demand lists all"
+                f" {len(self.stretches)} ranges of demand up to {significant(self.most_rps)}"
+                " requests/s."
             )
         return [
             *sentences,
@@ -69,8 +69,8 @@ class Asked:
         first, *others = sorted(found, key=lambda mix: found[mix], reverse=True)
         with_others = ", ".join(f"{significant(found[mix])} with {mix}" for mix in others)
         yield (
-            f"In this proportion, one shared server carries most with the mix {first}:"
-            f" {significant(found[first])} requests/s, and {with_others}."
+            "In this proportion of the models, one shared server carries the most with the mix"
+            f" {first}: {significant(found[first])} requests/s, and {with_others}."
         )
 
     def _shares(self, carried: pd.DataFrame) -> pd.Series:
@@ -98,7 +98,7 @@ def saves(row: pd.Series) -> bool:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each group of models; none from the preset smoke."""
+    """Yield one conclusion for each group of models; results of the preset smoke do not count."""
     for each in all_questions(tables):
         if len(each.models) > 1:
             yield _conclusion(each, tables)
@@ -121,8 +121,9 @@ def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
     kind, headline = _whether_to_share(asked)
     sentences = (
         *asked.sentences(tables),
-        f"These results hold for the proportion {proportion}, in the order of the names. For"
-        " another demand, use Your demand in the report, or demand: in the configuration.",
+        f"These results hold if the models get {proportion} of the requests, in the order of the"
+        " headline. For other proportions, use the section Your demand of the report, or the key"
+        " demand of the configuration.",
     )
     rank = max((row["to_rps"] for row in asked.shared_at_first), default=0.0) / asked.most_rps
     return Conclusion(kind, headline, sentences, asked.behind, rank)
@@ -135,29 +136,31 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
     at_first = asked.shared_at_first
     if not shared:
         return "no", (
-            f"{who} need servers of their own: sharing is not reliably cheaper at any demand from"
-            f" {significant(rows[0]['from_rps'])} to {most} requests/s"
+            f"{who} should use dedicated servers: sharing is not reliably cheaper at any demand"
+            f" from {significant(rows[0]['from_rps'])} to {most} requests/s"
             f" ({servers(rows[-1]['to_servers'])})"
         )
     if any(pd.isna(row["least_saving"]) for row in shared):
         return "unknown", (
-            f"Only shared servers were measured with all of {who}: what sharing saves is not known"
+            f"The saving of sharing {who} is not known: not every model has a measured dedicated"
+            " server"
         )
     if len(shared) == len(rows):
         return "yes", (
-            f"{who} should share at every demand: it saves {_range(shared)}{_probability(shared)}"
-            f" (tested up to {most} requests/s in total, {_proportion(rows)})"
+            f"{who} should share at every demand: sharing saves"
+            f" {_range(shared)}{_probability(shared)} (tested up to {most} requests/s in total,"
+            f" {_proportion(rows)})"
         )
     if at_first:
         until = significant(at_first[-1]["to_rps"])
         return "yes", (
-            f"{who} should share up to {until} requests/s in total, {_proportion(rows)}: it saves"
-            f" {_range(at_first)}{_probability(at_first)}"
+            f"{who} should share up to {until} requests/s in total ({_proportion(rows)}): sharing"
+            f" saves {_range(at_first)}{_probability(at_first)}"
         )
     saving = percent(max(row["most_saving"] for row in shared))
     return (
         "yes",
-        f"{who} should share at some demands: it saves up to {saving}{_probability(shared)}",
+        f"{who} should share at some demands: sharing saves up to {saving}{_probability(shared)}",
     )
 
 

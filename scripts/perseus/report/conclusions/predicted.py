@@ -42,10 +42,10 @@ def _enough(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair needs" if len(pairs) == 1 else f"{len(pairs)} pairs need"
     within = percent(pairs["within"].max())
     headline = (
-        f"On {where}, {count} no measurement if an error of {within} is acceptable (at"
-        " most this for nine in ten predictions)"
+        f"On {where}, {count} no measurement if you accept an error of {within} (nine in"
+        " ten predictions have at most this error)"
     )
-    sentences = (*_by_what(pairs), "Two measurements of one mix would also differ by this much.")
+    sentences = (*_by_what(pairs), "Two measurements of the same mix also differ by this much.")
     return Conclusion("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
 
 
@@ -53,8 +53,8 @@ def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
     within = percent(pairs["within"].max())
     headline = (
-        f"On {where}, {count} predicted within {within} (for nine in ten predictions): measure"
-        " the pairs that matter to you"
+        f"On {where}, {count} predicted with an error of up to {within} (in nine of ten"
+        " predictions): measure the pairs that matter to you"
     )
     return Conclusion("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 
@@ -91,8 +91,8 @@ def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
 def _caveats(pairs: pd.DataFrame, once: str) -> Iterator[str]:
     if once:
         yield (
-            f"{once} measured in one run: the error includes the variation between starts of a"
-            " server only to the extent that the errors of the measured mixes include it."
+            f"{once} measured in one run: the error may not include all variation between starts"
+            " of a server."
         )
     if "quick" in set(pairs["preset"]):
         yield QUICK

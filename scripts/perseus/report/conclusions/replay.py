@@ -51,7 +51,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     if len(judged) and (shared["verdict"] == "ok").all():
         its = "keeps its SLA" if judged["tenant"].nunique() == 1 else "keep their SLAs"
         return Conclusion("yes", f"{where} {who(judged)} {its} {under}", sentences, behind)
-    headline = f"Whether SLAs are kept on {on} {under} is not known"
+    headline = f"The data do not show whether the tenants on {on} keep their SLAs {under}"
     return Conclusion("unknown", headline, sentences, behind)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
-from perseus.report.numbers import bounds, chance, percent, percent_below, significant
+from perseus.report.numbers import bounds, chance, listed, percent, percent_below, significant
 from perseus.results.columns import written
 from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
@@ -44,8 +44,8 @@ def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _fleet(tables: Tables) -> Conclusion:
-    """Return the conclusion about the fleet for the highest level of the demand. Each other level
-    becomes a sentence."""
+    """Return the conclusion about the fleet for the highest level of the demand. The conclusion has
+    one sentence for each lower level of the demand."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
@@ -118,9 +118,9 @@ def _chance(probability: float) -> str:
 def _not_sure_together(row: pd.Series) -> Iterator[str]:
     if row["probability_enough"] < SURE:
         yield (
-            f"Each lower limit holds with a probability of {percent(SURE)}, but all limits together"
-            " hold with a lower probability. To be as sure of the fleet, leave head-room"
-            " (demand.headroom)."
+            f"Each lower limit of a capacity holds with a probability of {percent(SURE)}, but all"
+            " limits together hold with a lower probability. To increase this probability, set"
+            " head-room (demand.headroom)."
         )
 
 
@@ -136,7 +136,7 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
     if len(mine) and late.empty and mine["attained"].notna().all():
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
         yield (
-            "A simulated queue with Poisson arrivals keeps every SLA, too:"
+            "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA:"
             f" {percent(worst['attained'])} of the requests of {worst['model']} take at most"
             f" {worst['sla_ms']:g} ms."
         )
@@ -149,7 +149,10 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
             " planned load."
         )
     if len(late) > MAX_LATE:
-        yield f"The same holds for {len(late) - MAX_LATE} more models: see fleet_models.csv."
+        yield (
+            f"In the simulated queue, {len(late) - MAX_LATE} more models miss their SLA: see"
+            " fleet_models.csv."
+        )
 
 
 def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
@@ -217,7 +220,7 @@ def _if_more(changes: pd.DataFrame) -> Iterator[str]:
     more = changes[(changes["change"] == "demand x 1.25") & (changes["strategy"] == SHARING)]
     for _, row in more[more["usd_per_month"].notna()].iterrows():
         yield (
-            f"A quarter more demand takes {servers(row['servers'])} and"
+            f"For 25 % more demand, you need {servers(row['servers'])} for"
             f" {significant(row['usd_per_month'])} USD per month."
         )
 
@@ -226,7 +229,7 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
     if row["on_spot"] == 0:
         return
     lost = (
-        "the loss through revocations is not known, since no experiment startup measured the"
+        "the loss through revocations is not known, since no startup experiment measured the"
         " start time of a server"
         if pd.isna(row["lost_to_revocations"])
         else f"on average, revocations lose {_small(row['lost_to_revocations'])} of this demand,"
@@ -256,7 +259,10 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
     is_once = points["repeats_used"] < 2
     if is_once.any():
         which = "The capacities" if is_once.all() else "Some capacities"
-        yield f"{which} come from a single server start: variation between starts is not included."
+        yield (
+            f"{which} come from a single server start: their intervals do not include the"
+            " variation between starts."
+        )
     if (points["preset"] == "quick").any():
         yield QUICK
 
@@ -268,6 +274,6 @@ def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
     mixes = points.merge(batched.drop_duplicates())["mix"].drop_duplicates()
     if len(mixes):
         yield (
-            f"Measured with requests of several images each: {', '.join(mixes)}. With requests of"
-            " single images, servers may carry fewer images."
+            f"The capacities of {listed(list(mixes))} were measured with requests of several images"
+            " each. With requests of single images, servers may carry fewer images."
         )

@@ -47,7 +47,7 @@ def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
     for scenario, part in savings.groupby("scenario", sort=False):
         if (len(_counted(part)) == 1) == copies:
             if scenario in smoke:
-                yield _no_measurement(f" of {scenario}")
+                yield _no_measurement(f" for {scenario}")
             else:
                 yield _sharing(part, tables, where[str(scenario)], which[str(scenario)])
 
@@ -89,8 +89,8 @@ def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
 
 
 def _no_measurement(of: str) -> Conclusion:
-    text = f"Not a measurement{of}: the preset smoke only shows that everything works"
-    return Conclusion("unknown", text, ("Run it with preset quick or standard.",))
+    text = f"No result{of}: the preset smoke only shows that Perseus works"
+    return Conclusion("unknown", text, ("For a result, use the preset quick or standard.",))
 
 
 def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> Conclusion:
@@ -110,10 +110,10 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
     kind = _kind(best, known)
     low, high = _ends(best)
     saves = f"{percent(best['saving'])} ({bounds(low, high, percent)})"
-    costs = f"the best one {percent(-best['saving'])} more ({bounds(-high, -low, percent)})"
+    costs = f"the best mix {percent(-best['saving'])} more ({bounds(-high, -low, percent)})"
     headline = {
-        "yes": f"On {where} {who} should share: it saves about {saves}",
-        "perhaps": f"On {where} {who} would probably gain from sharing, but not for sure",
+        "yes": f"On {where} {who} should share: sharing saves about {saves}",
+        "perhaps": f"On {where} {who} would probably gain from sharing",
         "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}, {costs}",
         "unclear": f"The data do not show whether on {where} {who} should share",
     }[kind]
@@ -153,7 +153,7 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables)
             most = _most(lines, rate)
             of = _named(_loaded_models(most))
             reached = f"{about} {significant(most[rate])} requests/s of {of} together"
-            return f"One {server} carries {reached}; what that saves, this study cannot say"
+            return f"One {server} carries {reached}; this study does not show the saving of sharing"
     ended = ", ".join(
         f"{row['mix']} ({plain_words(row['verdict'])})" for _, row in savings.iterrows()
     )
@@ -248,18 +248,20 @@ def _evidence(
     if pd.notna(best["noise_floor"]):
         below = abs(best["saving"]) < best["noise_floor"]
         yield (
-            f"Differences below {percent(best['noise_floor'])} are this host's noise (between two"
-            f" runs of the same cell, on restarted servers){': this one may be' if below else ''}."
+            "On this host, two runs of the same cell on restarted servers may differ by"
+            f" {percent(best['noise_floor'])} (noise floor)"
+            f"{', so this may be noise' if below else ''}."
         )
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
         of = "" if high >= 0 else f" of {listed(list(known[contains]['mix']))}"
-        yield f"The interval{of} contains 0, {_doubt(sure if high >= 0 else np.nan)}."
+        yield f"The interval of the saving{of} contains 0, {_doubt(sure if high >= 0 else np.nan)}."
     yield from _money(best, costs)
 
 
 def _doubt(probability: float) -> str:
-    """Return what an interval that contains 0 leaves open, given the probability of a saving."""
+    """Return the end of a sentence about an interval that contains 0: whether a saving is
+    likely."""
     if probability < 1 - RELIABLE:
         return "but a saving is unlikely"
     if probability > RELIABLE:
@@ -272,15 +274,18 @@ def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
     the data cannot distinguish from the best mix."""
     others = known[(known["load_line"] != best["load_line"]) & known["sharing_ratio"].notna()]
     others = others.sort_values("sharing_ratio", ascending=False)
-    each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
+    each = [f"{row['sharing_ratio']:.2f} ({row['mix']})" for _, row in others.iterrows()]
     if not each:
         return
     more = f", and {len(each) - MAX_MIXES} more with a lower ratio" if len(each) > MAX_MIXES else ""
-    yield f"The other mixes: {', '.join(each[:MAX_MIXES])}{more}."
+    yield f"Sharing ratios of the other mixes: {', '.join(each[:MAX_MIXES])}{more}."
     overlap = others[(others["ci_high"] >= best["ci_low"]) & (others["ci_low"] <= best["ci_high"])]
     if len(overlap):
-        of = "all of these" if len(overlap) == len(others) else listed(list(overlap["mix"]))
-        yield f"The intervals of {of} overlap with the best: the data do not show which is best."
+        of = "all of these mixes" if len(overlap) == len(others) else listed(list(overlap["mix"]))
+        yield (
+            f"The intervals of {of} overlap with the interval of the best mix: the data do not show"
+            " which mix is best."
+        )
 
 
 def _without_result(savings: pd.DataFrame) -> Iterator[str]:
@@ -293,8 +298,8 @@ def _without_result(savings: pd.DataFrame) -> Iterator[str]:
 def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
     for _, row in costs[on_line(costs, best)].iterrows():
         yield (
-            f"A million inferences in this proportion cost"
-            f" {significant(row['usd_per_million_inferences'])} USD shared"
+            "A million inferences in the proportion of this mix cost"
+            f" {significant(row['usd_per_million_inferences'])} USD on shared servers"
             f" ({usd_bounds(row)}) and"
             f" {significant(row['dedicated_usd_per_million'])} USD on dedicated servers"
             f" ({machine_text(row)} in {row['region']}, {pricing(row)})."
@@ -338,9 +343,9 @@ def _with_load(row: Line, of_tenants: Sequence[str]) -> list[str]:
 def _caveats(used: pd.DataFrame) -> Iterator[str]:
     for _, row in used[used["repeats_used"] < used["repeats"]].iterrows():
         yield (
-            f"Of {row['mix']} only {row['repeats_used']} of {row['repeats']} repeats found a"
-            f" limit ({row['reason']}). The estimate is their mean. The other repeats could have"
-            " changed it, so its interval has an open end."
+            f"Only {row['repeats_used']} of {row['repeats']} repeats of {row['mix']} found a limit"
+            f" ({row['reason']}). The estimate is the mean of these repeats. The other repeats"
+            " could have changed the estimate, so its interval has an open end."
         )
     for _, row in used[used["verdict"] == "unsteady"].iterrows():
         yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."
@@ -350,7 +355,7 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
     if len(once):
         of = "" if len(once) == len(used) else f" of {listed(list(once['mix']))}"
         yield (
-            f"Each point{of} comes from one run: the intervals include the variation within a"
+            f"Each estimate{of} comes from one run: its interval includes the variation within the"
             " run, but not the variation between starts of the server."
         )
     if "quick" in set(used["preset"]):
@@ -362,8 +367,8 @@ def beside_others(used: pd.DataFrame) -> Iterator[str]:
     for _, row in used.iterrows():
         if row["other_load"]:
             yield (
-                f"While {row['mix']} was measured, {row['other_load']}, at most, in a valid"
-                " window: its limit may be too low."
+                f"The estimate of {row['mix']} may be too low: in a valid window,"
+                f" {row['other_load']}."
             )
 
 
@@ -376,6 +381,6 @@ def not_certified(used: pd.DataFrame) -> Iterator[str]:
     if len(unsure):
         often = " in every repeat" if (unsure["repeats"] > 1).any() else ""
         yield (
-            f"Not certified: {', '.join(unsure['mix'])}. The estimates are valid, but no tested"
-            f" rate was certified{often}."
+            f"No tested rate of {listed(list(unsure['mix']))} was certified{often}, but the"
+            " estimates are valid."
         )

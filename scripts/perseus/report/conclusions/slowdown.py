@@ -64,8 +64,9 @@ class SlowedPair:
 
     def sentence(self) -> str:
         each = (
-            f"{of} takes {over_repeats(rows, 'slowdown', 'slowdown_low', 'slowdown_high', times)}"
-            " times as long as alone"
+            f"requests of {of} take"
+            f" {over_repeats(rows, 'slowdown', 'slowdown_low', 'slowdown_high', times)} times as"
+            " long as alone"
             for of, rows in zip(self.names, self.ways, strict=True)
         )
         return f"{self.description} beside each other: {listed(list(each))}."
@@ -126,7 +127,7 @@ def _headline(on: str, known: Sequence[SlowedPair]) -> str:
     if best is worst:
         if best.is_slowed:
             most = times(best.slowdown)
-            return f"On {on} {best.description} slow each other down by up to {most} times"
+            return f"On {on} {best.description} slow each other down by a factor of up to {most}"
         return (
             f"On {on} the data do not show that {best.description} slow each other down: requests"
             f" take up to {times(best.slowdown)} times as long as alone"

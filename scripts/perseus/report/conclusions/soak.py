@@ -1,4 +1,4 @@
-"""Conclusion: drift and missing responses under constant load."""
+"""Conclusion: drift, late requests and failed requests under constant load."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     seen, unseen = of_ok[of_ok["windows"] > 0], of_ok[of_ok["windows"] == 0]
     more = (*_unseen(unseen), *reasons(rows[rows["verdict"] != Outcome.OK]))
     if seen.empty:
-        return Conclusion("unknown", f"Whether anything drifts on {on} is not known", more, behind)
+        return Conclusion("unknown", f"The drift of values on {on} is not known", more, behind)
     found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", INFINITE, SHORT)}
     slopes = tuple(
         _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
@@ -50,7 +50,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
         headline = f"On {on} requests of {who(failed)} failed within {_hours(failed)}"
         return Conclusion("no", headline, (*slopes, *more), behind)
     if len(grows := found["grows"]):
-        headline = f"On {on} something grows within {_hours(grows)}: {_named(grows)}"
+        headline = f"On {on} the following values grow within {_hours(grows)}: {_named(grows)}"
         return Conclusion("no", headline, (*slopes, *more), behind)
     if len(found[INFINITE]):
         headline = (
@@ -65,7 +65,8 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
     least = f"{significant(seen['hours'].min())} h"  # equal for all quantities
-    return Conclusion("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
+    headline = f"No measured value grows on {on} within {least}"
+    return Conclusion("yes", headline, (*slopes, *more), behind)
 
 
 def _hours(rows: pd.DataFrame) -> str:

@@ -46,7 +46,9 @@ def _ready(cache: str, rows: pd.DataFrame) -> str:
     times_s, left = starts["ready_s"], starts["resident_share"].median()
     often = "one start" if len(starts) == 1 else f"{len(starts)} starts"
     ends = f"{bounds(times_s.min(), times_s.max(), significant)} in {often}"
-    still = f", {percent(left)} of the files still in it" if cache == "cold" and left > 0 else ""
+    still = (
+        f", {percent(left)} of the files still in the cache" if cache == "cold" and left > 0 else ""
+    )
     return f"{significant(times_s.median())} s with a {cache} page cache ({ends}{still})"
 
 

@@ -48,24 +48,24 @@ SHARING: Final = {
 """Labels of conclusions on sharing, for different models and for copies of one model."""
 
 BY_CHANCE: Final = (
-    "Each conclusion is stated on its own: among so many, some differ by chance, and the largest"
-    " savings are overestimated."
+    "Each interval holds for a single scenario: among many scenarios, some savings arise by chance,"
+    " and the largest savings are overestimated."
 )
 
 TROUBLE: Final = {
-    "no": "with trouble",
+    "no": "with a problem",
     "unknown": "not known",
-    "unclear": "with values",
-    "yes": "without trouble",
+    "unclear": "with measured values",
+    "yes": "without a problem",
 }
 """Labels of conclusions on experiments without labels of their own."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
-        "groups of models over the demand",
+        "groups of models at growing demand",
         {
-            "yes": "should share at some demands or all",
-            "no": "need servers of their own",
+            "yes": "should share at some or all demands",
+            "no": "should use dedicated servers",
             "unknown": "without a known saving",
         },
     ),
@@ -104,7 +104,7 @@ MANY: Final[Mapping[str, Question]] = {
     },
     "catalogue": Question(
         "conclusions on the cost of networks",
-        {"perhaps": "on predictions", "unclear": "with a front", "unknown": "not known"},
+        {"perhaps": "on predictions", "unclear": "with a Pareto front", "unknown": "not known"},
     ),
     "soak": Question("soaks", TROUBLE | {"unclear": "too close to tell"}),
     "background": Question(
@@ -154,7 +154,8 @@ def _common(parts: Sequence[Conclusion]) -> list[str]:
 
 
 def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
-    """Return the links of all conclusions, or only their common links if there are many."""
+    """Return the links of all conclusions to their evidence. If there are many links, return only
+    those that all conclusions have."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MAX_LINES:
         return links

@@ -55,8 +55,8 @@ CAPTION = (
     " that the host had when each model was measured alone; the table of peaks has the uncorrected"
     " rates. An arrow means that the interval extends further. First failing is the lowest rate of"
     " a window that failed; the interval uses all windows and may lie above this rate. With three"
-    " or more models, each row is a mix, the best at the top; a larger marker means a larger share"
-    " of the load."
+    " or more models, each row is a mix, the highest sharing ratio at the top; a larger marker"
+    " means a larger share of the load."
 )
 ALSO = ("tenants", "costs")
 
@@ -259,8 +259,7 @@ def _furthest(points: list[np.ndarray]) -> np.ndarray:
 
 
 def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
-    """Fill the area below the estimates, from one tenant alone over all mixes to the other tenant
-    alone."""
+    """Fill the area below the estimates of the two dedicated peaks and of all mixes."""
     known = [point for point in estimates if np.isfinite(point).all()]
     around = sorted(known, key=lambda point: float(np.arctan2(point[1], point[0])))
     axes.fill(*np.vstack([np.zeros(2), *around]).T, color=AREA, zorder=0)
@@ -283,7 +282,7 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
 
 
 def _best(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return the load lines sorted by sharing ratio, the highest first."""
+    """Return at most MAX_ROWS load lines, sorted by sharing ratio with the highest first."""
     return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MAX_ROWS)
 
 

@@ -10,8 +10,8 @@ function significant(value) {
 }
 
 const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // colours of servers
-const MAX_MIXES = 6; // rows of the table "If all servers had the same mix"
-const MAX_REASONS = 3; // mixes that the sentence above this table compares with the best
+const MAX_MIXES = 6; // largest number of rows of the table "If all servers had the same mix"
+const MAX_REASONS = 3; // largest number of mixes that the sentence above this table compares with the best mix
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
 const servers = (count) => `${count} server${count === 1 ? "" : "s"}`;
 const sure = (chance) => (chance > 0.99 ? "over 99\u00a0% sure" : `${(100 * chance).toFixed(0)}\u00a0% sure`);
@@ -50,7 +50,7 @@ function card(label, value, note) {
 }
 
 function cost(fleet) {
-  const proven = fleet.isProven ? "" : "; the search ended early, a cheaper fleet may exist";
+  const proven = fleet.isProven ? "" : "; the solver ran out of time, so a cheaper fleet may exist";
   return [`$${significant(fleet.usd)} a month`, servers(total(fleet.counts)) + proven];
 }
 
@@ -62,11 +62,11 @@ function savingCard(shared, dedicated, known) {
     const note = known ? `95\u00a0% interval ${ends}; ${sure(known.chance)} to save` : "";
     return [card("Saving of sharing", percent(saving), note)];
   }
-  const note = known && known.chance > 0 ? `without the margin of the lower limits, ${sure(known.chance)} to save` : "";
+  const note = known && known.chance > 0 ? `at the true capacities, ${sure(known.chance)} to save` : "";
   return [card("Saving of sharing", "none", note)];
 }
 
-// The load of the servers of a plan, with one row for each offer: requests/s, and shares of the lower limits.
+// The load of the planned servers, one row for each offer: in requests/s, and as shares of the lower limits.
 function loads(fleet, settings) {
   return fleet.offers.flatMap((offer, i) => {
     if (!fleet.counts[i]) return [];
@@ -77,7 +77,7 @@ function loads(fleet, settings) {
   });
 }
 
-// The rate of one model on one server, with a bar for its share of the lower limit.
+// The load of a planned server by one model. A bar shows this load as a share of the lower limit.
 function rate(row, m) {
   const bar = element("meter");
   bar.value = row.used[m];
@@ -89,7 +89,7 @@ function rate(row, m) {
 const certifiedRate = (rps) => (rps === undefined ? "not certified" : significant(rps));
 
 function fleetTable(title, fleet, settings) {
-  const columns = ["servers", "type", "mix", "each gets (requests/s), of its lower limit", "certified (requests/s)", "utilisation"];
+  const columns = ["servers", "type", "mix", "load of each server, and its lower limit (requests/s)", "certified (requests/s)", "utilisation"];
   const rows = loads(fleet, settings).map((row) => {
     const gets = row.models.map((_, m) => rate(row, m));
     const type = row.offer.server + (row.offer.isSpot ? ", spot" : "");
@@ -99,7 +99,7 @@ function fleetTable(title, fleet, settings) {
   return tableOf(title, columns, rows);
 }
 
-// The servers for the demand if all servers had the same mix. The rows show why a plan uses its mixes.
+// For each mix that has all models: the number of servers for the demand if all servers had this mix.
 function sameMixes(points, settings) {
   const models = asked(settings);
   const rows = offersOf(points, settings, true)
@@ -115,7 +115,8 @@ function sameMixes(points, settings) {
   return models.length < 2 || rows.length < 2 ? [] : rows;
 }
 
-// Says why the plan shares no server, or what the other mixes carry on as many servers as the best mix needs.
+// A sentence that says why the plan shares no server, or how much the other mixes carry on as many servers as the
+// best mix needs.
 function whyThisMix(shares, [best, ...others], settings) {
   if (!best) return [];
   if (!shares) return [element("p", "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan chooses dedicated servers, because their models do not slow each other down.")];
@@ -167,7 +168,7 @@ function tableOf(title, columns, rows) {
   return around;
 }
 
-// The Pareto front of the rates of one server for two models, from one axis to the other.
+// The Pareto front of the pairs of rates that one server carries for two models, by ascending rate of the first model.
 function front(points, models) {
   const all = new Map(points.map(({ lower }) => models.map((model) => lower[model] || 0)).map((rates) => [String(rates), rates]));
   const rates = [...all.values()];
@@ -175,13 +176,13 @@ function front(points, models) {
   return best.sort(([one], [other]) => one - other);
 }
 
-// The edge of all rates that a plan may give to one server: at most the rates of one of its mixes.
+// The boundary of all pairs of rates that a plan may give to one server. No rate exceeds the rate of the used mix.
 function edge(points, models) {
   const best = front(points, models);
   return best.flatMap(([x, y], i) => [[x, y], [x, best[i + 1]?.[1] ?? 0]]);
 }
 
-// The chart with the frontier of two models and the servers of a plan; null for other numbers of models.
+// The chart with the frontier of two models and the planned servers; null if the demand does not have two models.
 function frontierChart(fleet, settings) {
   const models = asked(settings);
   if (models.length !== 2 || !fleet.counts) return null;
@@ -203,7 +204,7 @@ function frontierChart(fleet, settings) {
   const names = rows.map(({ offer, count }) => `${count} \u00d7 ${offer.mix}${where(offer)}`);
   const limits = rows.map(({ offer }) => models.map((model) => offer.lower[model] || 0));
   const gets = rows.map((row) => models.map((model) => row.gets[row.models.indexOf(model)] || 0));
-  const marks = [series("limit of a server of the cheapest plan", limits, "#009E73", "large", names), series("load of that server", gets, "#D55E00", "points", names)];
+  const marks = [series("lower limit of a planned server", limits, "#009E73", "large", names), series("load of a planned server", gets, "#D55E00", "points", names)];
   const [x, y] = models.map((model) => `${model} (requests/s)`);
   return { x, y, zero: true, series: [...lines, ...marks] };
 }
@@ -216,7 +217,7 @@ function frontierFigure() {
   plot.setAttribute("aria-label", `${title}; the table beside it has the numbers`);
   const link = element("a", "CSV");
   link.download = "your-demand.csv";
-  const hint = element("span", " Lower limits. Hover for values, drag to zoom. ");
+  const hint = element("span", " All limits are lower limits. Hover for values, drag to zoom. ");
   hint.className = "soft";
   const figure = element("figure", "", element("figcaption", "", element("strong", title), hint, link), plot);
   figure.className = "chart";

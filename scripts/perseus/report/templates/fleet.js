@@ -5,9 +5,9 @@
 
 const TOLERANCE = 1e-9;
 const GAP = 1e-4; // a fleet counts as the cheapest if no fleet is cheaper by more than this share
-const TIME_LIMIT_S = 3; // for the cheapest fleet; after this time, a cheaper fleet may exist
-const ROOMIEST_S = 1; // for the roomiest of the cheapest fleets
-const CERTAINTY_MS = 10000; // for the saving in all draws
+const TIME_LIMIT_S = 3; // time limit for the cheapest fleet; if it is exceeded, a cheaper fleet may exist
+const ROOMIEST_S = 1; // time limit for the roomiest of the cheapest fleets
+const CERTAINTY_MS = 10000; // time limit for the saving in all draws
 const MAX_RESAMPLED = 400; // largest number of offers x models for which the saving gets an interval
 
 // The offers: points that serve only models with a demand, at the prices of the settings.
@@ -32,8 +32,8 @@ function sum(coefficients) {
     .join(" + ");
 }
 
-// The rows of the programme for each model with a demand. `carried` is the rate that the servers carry, relative to
-// the demand. `others` has two more constraints: the number of servers with the model, and the rate that the
+// The terms of the integer programme for each model with a demand. `carried` is the rate that the servers carry,
+// divided by the demand. `others` has constraints on the number of servers with the model, and on the rate that the
 // servers carry without spot servers.
 function rowsOf(offers, settings, rates) {
   const areSpot = offers.some(({ isSpot }) => isSpot);
@@ -80,7 +80,7 @@ function isShort(counts, offers, settings, rates) {
   });
 }
 
-// The cheapest fleet: { counts, usd, isProven }, or null.
+// The cheapest fleet for these rates per server: { counts, usd, isProven }, or null without a fleet.
 function cheapest(solver, offers, settings, rates) {
   const rows = rowsOf(offers, settings, rates).flatMap(({ carried, others }) => [`${carried} >= ${1 - TOLERANCE}`, ...others]);
   const found = solve(solver, `Minimize\n${sum(costs(offers)) || "0 x0"}`, rows, offers, TIME_LIMIT_S);
@@ -88,7 +88,7 @@ function cheapest(solver, offers, settings, rates) {
   return { ...found, usd: costOf(found.counts, offers) };
 }
 
-// The roomiest of the fleets with the same cost: the model with the least spare capacity has the most.
+// Of the fleets with the same cost, the roomiest: the fleet whose scarcest model has the most spare capacity.
 function roomiest(solver, offers, settings, rates, found) {
   const prices = costs(offers);
   const most = prices.reduce((sum, price, i) => sum + price * found.counts[i], 0);
@@ -99,7 +99,7 @@ function roomiest(solver, offers, settings, rates, found) {
   return { ...found, counts: made.counts, usd: costOf(made.counts, offers) };
 }
 
-// The requests/s of a model that a fleet carries, for these rates per server.
+// The requests/s of a model that a fleet carries, given the rates of each offer.
 const capacity = (counts, rates, model) =>
   counts.reduce((sum, count, i) => sum + count * (rates[i][model] || 0), 0);
 
@@ -116,7 +116,7 @@ function load(fleet, settings, i, model) {
   return (settings.rps[model] * share * rates[i][model]) / alike;
 }
 
-// The cheapest fleet: { offers, counts, usd, isProven }, or { why } without a fleet.
+// The plan at the lower limits of the servers: { offers, counts, usd, isProven }, or { why } without a fleet.
 function plan(solver, points, settings, mayShare) {
   const models = asked(settings);
   const offers = offersOf(points, settings, mayShare);
@@ -129,8 +129,8 @@ function plan(solver, points, settings, mayShare) {
   return { offers, ...roomiest(solver, offers, settings, rates, found) };
 }
 
-// The fleet with sharing, but with the servers of the dedicated fleet if these cost no more: the models on
-// dedicated servers do not slow each other down.
+// The fleet with sharing or, if the dedicated fleet costs no more, the dedicated fleet: models on dedicated servers
+// do not slow each other down.
 function sharingIfCheaper(shared, dedicated) {
   if (!dedicated.counts || dedicated.usd > shared.usd * (1 + TOLERANCE)) return shared;
   const counts = [...dedicated.counts];

@@ -2,7 +2,8 @@
 // Draws charts with uPlot: hover for values, drag to zoom, double click to zoom out, click a name to hide
 // its series. A chart of the page is drawn when the reader scrolls to it.
 
-// The format of uPlot: all x in order, and for each series a value (or undefined) and a label at each x.
+// Data in the format of uPlot: all x in ascending order, and for each series a value (or undefined) and a label at
+// each x.
 function aligned(series) {
   const columns = [];
   const points = series.flatMap((each, s) => each.x.map((x, i) => ({ x, y: each.y[i], name: each.names[i], s })));

@@ -3,8 +3,8 @@
 
 const LONG = 8; // a table with more rows has a filter
 
-// The first number of a text, and the latency if the text is an SLA; null without a number. A bound such
-// as "<" or "at most" may stand before the number.
+// The number at the start of a text, and the latency if the text is an SLA such as "p95 \u2264 60 ms"; null without a
+// number. A bound such as "<" or "at most" may stand before the number.
 function numbers(text) {
   const plain = text.replace(/\u2212/g, "-").replace(/\u221e/g, "Infinity");
   const found = plain.match(
