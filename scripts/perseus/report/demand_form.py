@@ -13,6 +13,7 @@ import pandas as pd
 
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.headline import top_fleets
+from perseus.report.shown_tables import machine_text
 from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING, SPOT
 from perseus.study.demand import Demand, Spot
 from perseus.study.setting import configured
@@ -39,7 +40,8 @@ class DemandForm:
     `points` has rows of the table operating_points, `draws` has rows of operating_point_draws, and
     `dedicated` has the keys (POINT) of the dedicated load lines. `rps` has the initial demand of
     each model: the demand of the study, or else one third of the estimated capacity of a dedicated
-    server. `spot_usd_per_month` has the spot price of each server, or None.
+    server. `spot_usd_per_month` has the spot price of each server, or None. `machines` has the
+    machine from whose price the price of a server follows.
     """
 
     points: pd.DataFrame
@@ -47,6 +49,7 @@ class DemandForm:
     dedicated: Set[Hashable]
     rps: Mapping[str, float]
     spot_usd_per_month: Mapping[str, float | None]
+    machines: Mapping[str, str]
     stated: Demand | None = None
 
     @property
@@ -139,6 +142,7 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
         dedicated=dedicated,
         rps=_of_study(tables) or _thirds(points, dedicated),
         spot_usd_per_month=_spot_prices(tables["costs"], sorted(points["server"].unique())),
+        machines=_machines(tables["costs"]),
         stated=demand,
     )
 
@@ -159,6 +163,11 @@ def _of_study(tables: Tables) -> dict[str, float]:
 def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float | None]:
     spot = costs[costs["pricing"] == SPOT].groupby("server")["usd_per_hour"].first()
     return {name: spot[name] * HOURS_PER_MONTH if name in spot else None for name in servers}
+
+
+def _machines(costs: pd.DataFrame) -> dict[str, str]:
+    """Return the machine whose price each server has, as text."""
+    return {str(row["server"]): machine_text(row) for _, row in costs.iterrows()}
 
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:

@@ -42,7 +42,7 @@ class Card:
 def cards(tables: Tables, cells: int) -> list[Card]:
     """Return the key figures that are known: capacities of servers, the saving of sharing, the
     cost, and the number of measured cells."""
-    found = [*_alone(tables), *_together(tables["peaks"]), *_money(tables)]
+    found = [*_alone(tables), *_together(tables), *_money(tables)]
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     evidence = Card("Evidence", str(cells), *_runs(cells, presets))
     return list(islice([*found, evidence], MAX_CARDS))
@@ -69,8 +69,15 @@ def _sla(tenant: pd.Series) -> str:
     return f", p{tenant['sla_percentile']:g} within {tenant['sla_ms']:g} ms"
 
 
-def _together(peaks: pd.DataFrame) -> Iterator[Card]:
-    """Yield the card of the mix with the highest sharing ratio."""
+def _together(tables: Tables) -> Iterator[Card]:
+    """Yield the card of the mix that carries the most in the proportion of the headline; if the
+    headline has no proportion, of the mix with the highest sharing ratio."""
+    groups = [each for each in all_questions(tables) if len(each.models) > 1]
+    if len(groups) == 1 and (mixes := groups[0].mixes(tables["operating_points"])):
+        _, row = mixes[0]
+        yield _rate(f"Together, {row['mix']}", row)
+        return
+    peaks = tables["peaks"]
     known = peaks[(peaks["kind"] != "dedicated") & peaks["estimate_rps"].notna()]
     if len(known):
         row = known.sort_values(["sharing_ratio", "estimate_rps"], na_position="first").iloc[-1]

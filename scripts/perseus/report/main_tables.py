@@ -245,8 +245,9 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     yield ShownTable(
         title="Prices",
         note=f"USD per hour, from {sources}. Spot prices change, and the provider may take spot"
-        " servers away. Traffic and storage are not counted. If your prices differ, name another"
-        f" list in `costs.prices` and run again; Perseus measures nothing again.{no_day}",
+        " servers away. Traffic and storage are not counted. If your prices differ, enter them in"
+        " Your demand, or name another list in `costs.prices` and run again; Perseus measures"
+        f" nothing again.{no_day}",
         columns=(
             "server",
             "instance",

@@ -200,10 +200,12 @@ def why(points, rps, count):
     ]
     (least, best, *_), *others = sorted(found)
     said = [f"This demand is {' and '.join(shares)}"]
-    said += [f"{count} servers with mix {best} carry this demand at {percent(least)} utilisation"]
+    said += [
+        f"{count} servers with mix {best} carry this demand at {percent(least)} of its lower limit"
+    ]
     for share, mix, scarce, most_rps in others:
         asked = f"{significant(most_rps)} of the {significant(rps[scarce])} requests/s of {scarce}"
-        also = f"With mix {mix}, the utilisation is {percent(share)}"
+        also = f"With mix {mix}, the load is {percent(share)} of the lower limit"
         only = f"With mix {mix}, {count} servers can carry only {asked}"
         said.append(also if share <= 1 else only)
     return [f"{'. '.join(said)}."]
@@ -220,7 +222,7 @@ def test_the_page_says_what_the_other_mixes_carry(study, page, tmp_path):
             points, rps, 3
         )
         texts += seen["why"]
-    assert "carry only" in " ".join(texts) and "the utilisation is" in " ".join(texts)
+    assert "carry only" in " ".join(texts) and "the load is" in " ".join(texts)
 
 
 @browser.needs_chromium
@@ -365,6 +367,7 @@ def test_the_form_begins_with_the_demand_of_the_study(tmp_path):
                     servers=("cpu9",), spot=spot)  # fmt: skip
     form = demand_form(frames, stated)
     assert (form.usd_per_month, form.spot_share) == ({"cpu1": None}, 0.4)
+    assert form.machines == {"cpu1": synthetic.PRICE.instance}
     assert form.spot_usd_per_month == {"cpu1": pytest.approx(0.01306 * 730)}
     assert json.loads(form.json)["revocations_per_hour"] == 0.2
     assert form.rps == {"resnet18": 40.0, "mobilenet_v3_large": 0.0}

@@ -20,10 +20,12 @@ from test_sentences import (
     LATER,
     LOST,
     MIX,
+    MIXES,
     NEVER,
     NO_FLEET,
     OF_COPIES,
     ONCE,
+    ONE_TO_ONE,
     OPEN,
     SECOND,
     SMOKE,
@@ -196,6 +198,15 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         dear, 9
     )
     assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
+
+
+def test_the_mix_of_the_key_figures_carries_most_in_the_proportion_of_the_headline():
+    best = MIXES["peaks"][0] | {"sharing_ratio": 9.9}
+    tables = study(ONE_TO_ONE, crossings=[STRETCH], **MIXES | {"peaks": [best]})
+    assert cards(tables, 9)[2].label == "Together, a 1 : 1 b"
+    assert (
+        cards({**tables, "crossings": tables["crossings"][:0]}, 9)[2].label != "Together, a 1 : 1 b"
+    )
 
 
 def test_key_figures_of_a_demand_are_those_of_its_fleet():

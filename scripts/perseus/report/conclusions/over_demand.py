@@ -54,24 +54,35 @@ class Asked:
         ]
 
     def _mixes(self, carried: pd.DataFrame) -> Iterator[str]:
-        """Yield a sentence about the largest demand that one shared server carries with each mix.
-        The models must have several mixes, all in one scenario."""
-        shared = self.points[self.points["models"] == " + ".join(self.models)]
-        lower = {}
-        for _, point in shared.iterrows():
-            rows = carried[on_line(carried, point) & (carried["preset"] == point["preset"])]
-            if set(rows["model"]) == set(self.models):
-                lower[point["weights"]] = rows.set_index("model")["lower_rps"]
-        if len(lower) < 2 or shared["scenario"].nunique() > 1:
+        """Yield a sentence about the largest demand that one shared server carries with each mix,
+        if the models have several mixes."""
+        found = self.mixes(carried)
+        if len(found) < 2:
             return
-        shares = self._shares(carried)
-        found = {mix: (rates / shares).min() for mix, rates in lower.items()}
-        first, *others = sorted(found, key=lambda mix: found[mix], reverse=True)
-        with_others = ", ".join(f"{significant(found[mix])} with {mix}" for mix in others)
+        (most, best), *others = ((significant(rps), line["weights"]) for rps, line in found)
+        with_others = ", ".join(f"{rps} with {mix}" for rps, mix in others)
         yield (
             "In this proportion of the models, one shared server carries the most with the mix"
-            f" {first}: {significant(found[first])} requests/s, and {with_others}."
+            f" {best}: {most} requests/s, and {with_others}."
         )
+
+    def mixes(self, carried: pd.DataFrame) -> list[tuple[float, pd.Series]]:
+        """Return the load lines of the mixes, each with the largest demand in requests/s that one
+        server carries; the largest demand is first.
+
+        The demand has the proportion of the examined demands. The list is empty if the mixes belong
+        to several scenarios.
+        """
+        shared = self.points[self.points["models"] == " + ".join(self.models)]
+        if shared["scenario"].nunique() != 1:
+            return []
+        found, shares = [], self._shares(carried)
+        for _, line in shared.iterrows():
+            rows = carried[on_line(carried, line) & (carried["preset"] == line["preset"])]
+            rates = rows.set_index("model")["lower_rps"]
+            if set(rates.index) == set(self.models):
+                found.append((float((rates / shares).min()), line))
+        return sorted(found, key=lambda mix: mix[0], reverse=True)
 
     def _shares(self, carried: pd.DataFrame) -> pd.Series:
         """Return the share of each model in a demand for which each model needs equally many

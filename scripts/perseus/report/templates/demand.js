@@ -122,12 +122,12 @@ function whyThisMix(shares, [best, ...others], settings) {
   if (!shares) return [element("p", "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan chooses dedicated servers, because their models do not slow each other down.")];
   const mixes = others.filter(({ offer }) => offer.server === best.offer.server).slice(0, MAX_REASONS);
   const reasons = mixes.map(({ offer, scarce, used, count }) => {
-    if (count <= best.count) return `With mix ${offer.mix}, the utilisation is ${percent(used)}`;
+    if (count <= best.count) return `With mix ${offer.mix}, the load is ${percent(used)} of the lower limit`;
     const carried = best.count * (1 - settings.headroom) * offer.lower[scarce];
     return `With mix ${offer.mix}, ${servers(best.count)} can carry only ${significant(carried)} of the ${significant(settings.rps[scarce])} requests/s of ${scarce}`;
   });
   const carry = best.count === 1 ? "carries" : "carry";
-  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${carry} this demand at ${percent(best.used)} utilisation`;
+  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${carry} this demand at ${percent(best.used)} of its lower limit`;
   return [element("p", [...sharesOfPeaks(settings, best.offer.server), suffice, ...reasons].map((text) => `${text}.`).join(" "))];
 }
 
@@ -137,7 +137,9 @@ function sharesOfPeaks(settings, server) {
   const models = asked(settings);
   if (models.length > MAX_MIXES || !models.every(peak)) return [];
   const parts = models.map((model) => `${percent(settings.rps[model] / peak(model).estimate[model])} of the dedicated peak of ${model}`);
-  return [`This demand is ${parts.join(" and ")}`];
+  const [one, other] = models.map((model) => settings.rps[model] / peak(model).estimate[model]);
+  const ratio = models.length === 2 ? `: about ${one < other ? `1 : ${significant(other / one)}` : `${significant(one / other)} : 1`}` : "";
+  return [`This demand is ${parts.join(" and ")}${ratio}`];
 }
 
 function sameMixTable(rows) {
