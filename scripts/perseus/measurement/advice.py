@@ -1,5 +1,5 @@
-"""Advise how the client can offer more load, for cells in which the client reached its limit
-before the server."""
+"""If the client of a cell reached its limit before the server, advise how the client can offer more
+load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
-    """Return the findings of a cell. If the client limited the load, add advice to the reason."""
+    """Return the findings of a cell. If the client limited the load, the function adds advice to
+    the reason."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
     ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))

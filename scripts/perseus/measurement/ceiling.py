@@ -3,8 +3,8 @@ model (docs/explanation/load.md).
 
 The null model does no work, so the client or the network path limits the throughput. A closed loop
 measures the largest throughput of client and network. The ceiling is the highest open-loop rate at
-which a window is valid. The rules for a valid window, the arrivals and the protocol are those of
-the study.
+which a window is valid. The study defines the rules for a valid window, the arrivals and the
+protocol.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Closed:
 class Open:
     """The result of an open-loop window.
 
-    `valid` is true if the verdict of the window is not `invalid`, the client sent on schedule, and
-    the server answered at least 99 % of the requests.
+    `valid` is true if three conditions are met: the verdict of the window is not `invalid`, the
+    client sent on schedule, and the server answered at least 99 % of the requests.
     """
 
     rate_rps: float
@@ -137,8 +137,8 @@ def measure(
 ) -> None:
     """Measure the ceiling of the client for each request shape, and write the ceilings to a file.
 
-    `shapes` contains, for each request shape, the names of its models. `trace` is the file with the
-    arrivals of the study, if the arrivals come from a trace. Raises ServerError, ClientError,
+    `shapes` contains, for each request shape, the names of its models. If the arrivals of the study
+    come from a trace, `trace` is the file with the trace. Raises ServerError, ClientError,
     TraceError, TooFewCoresError and LockError.
     """
     process = arrivals(task.arrivals, task.trace, trace)
@@ -278,7 +278,8 @@ class _Bench:
         return closed, tried, disturbed
 
     def _closed_loop(self, client: Client, concurrency: int) -> Closed:
-        """Run a closed loop. If other processes disturb the loop, run the loop again."""
+        """Run a closed loop. If other processes disturb the loop, the function runs the loop
+        again."""
         cores = [*self._server_cores, *self._client_cores]
         for _ in range(ATTEMPTS):
             before = read_cpu(cores, os.getpid())
@@ -329,8 +330,8 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
     """Search for the ceiling, the highest rate with a valid window; return all windows, highest
     rate first.
 
-    The rates to try are `fastest_rps` times SHARES. The search lowers the rate in growing steps
-    until a window is valid, and then bisects.
+    The function tries rates of `fastest_rps` times a value of SHARES. The search lowers the rate in
+    growing steps until a window is valid, and then bisects.
     """
     tried: list[Open] = []
 
@@ -365,9 +366,10 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 
 
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Name a closed loop or an open-loop rate that other processes disturbed at every attempt.
+    """Return a text that names a closed loop or an open-loop rate at which other processes
+    disturbed all attempts.
 
-    This disturbance may make the ceiling too low. Without a disturbance, the text is empty.
+    The measured ceiling may then be too low. Without such a load, the text is empty.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

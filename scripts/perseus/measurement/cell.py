@@ -31,12 +31,13 @@ class Inputs:
     responses of the deployed models, by tenant. `dedicated_records` contains the records of the
     cells that measured one of the tenants alone on the same server. For a dedicated cell,
     `dedicated_records` is empty. `earlier_records` contains the records of the cells that determine
-    the mix of this cell. `trace` is the file with the arrivals of the study. `files` contains the
-    files that the experiment itself reads, in the order of `task.run.files`.
+    the mix of this cell. `trace` is the file with the arrivals of the study. `files` contains
+    additional files that the experiment reads, in the order of `task.run.files`.
 
-    The last three fields help to predict the peak of a mix. `copies_records` contains the records
-    of cells with several copies of one model. `copies_dedicated_records` contains the records of
-    cells with a single copy. `checks` contains the export records of the models.
+    The following three fields help to predict the peak of a mix. `copies_records` contains the
+    records of cells with several copies of one model. `copies_dedicated_records` contains the
+    records of cells with a single copy of one model. `checks` contains the export records of the
+    models.
     """
 
     repository: Path | None
@@ -89,8 +90,8 @@ class RawResults:
 class CellUnderTest:
     """A cell during its measurement.
 
-    Perseus calls `say` with messages about the progress, and `on_progress` with the progress as
-    numbers. `server_log` is the log of the latest server. `attempt` counts from 1.
+    `say` gets messages about the progress, and `on_progress` gets the progress as numbers.
+    `server_log` is the log of the latest server. `attempt` counts from 1.
     """
 
     task: MeasureTask
@@ -104,12 +105,12 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """Return the random generator of a tenant, given the number of the tenant."""
+        """Return the random generator of the tenant with this number."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
     def own_stream(self) -> np.random.Generator:
-        """Return the random generator of the cell itself, which no tenant uses."""
+        """Return a random generator that no tenant of the cell uses."""
         return self.stream(len(self.task.tenants))
 
     def progressed(
@@ -128,11 +129,10 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Findings:
-    """The keys that an experiment adds to record.json, and the window whose electrical power is
-    recorded.
+    """The keys that an experiment adds to record.json, and the number of the window whose
+    electrical power is recorded.
 
-    `watched_window` is the number in windows.parquet of the window with recorded power, or -1 for
-    no window.
+    `watched_window` is this number, as in windows.parquet, or -1 for no window.
     """
 
     record: Mapping[str, Any]

@@ -36,7 +36,7 @@ def under_load(
     """Start the clients of all tenants, in the order of the tenants, and yield the system that
     offers their load.
 
-    Raises ServerError if the server has died, ClientError if a client does not start.
+    Raises ServerError if the server has died, and ClientError if a client does not start.
     """
     task = cell.task
     processes = processes_each(task.client.processes, cell.client_cores, len(routes))
@@ -76,7 +76,7 @@ def under_load(
 
 
 def arrivals(process: MeasuredArrivals, trace: TraceSource | None, file: Path | None) -> Arrivals:
-    """Return the arrival process of a study. `file` contains the trace, if the study replays a
+    """Return the arrival process of a study. If the study replays a trace, `file` contains the
     trace.
 
     Raises OSError and TraceError.

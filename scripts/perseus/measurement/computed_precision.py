@@ -1,6 +1,6 @@
 """Find the numeric precision in which a runtime computes a model.
 
-A runtime may compute in another precision than the configured precision. If the CPU has
+A runtime may compute in a precision that differs from the configured precision. If the CPU has
 instructions for bf16, OpenVINO by default computes an fp32 model in bf16. If the CPU has no
 instructions for bf16, OpenVINO computes a bf16 model in fp32. Perseus's backend for OpenVINO reads
 the precision from the compiled model. ONNX Runtime and PyTorch compute in the types of the model
@@ -24,7 +24,8 @@ WEIGHTS = ("int8",)
 def computed_precisions(
     server: RunningServer, tenants: Sequence[TenantUnderTest]
 ) -> dict[str, str | None]:
-    """Return, by tenant, the precision that the backend reports, or else the configured precision.
+    """Return, by tenant, the precision that the backend reports, or the configured precision if the
+    backend reports no precision.
 
     The precision is None if neither the backend nor the configuration states a precision.
     """
@@ -41,8 +42,8 @@ def _of(tenant: MeasuredTenant, model: str, told: Mapping[str, str]) -> str | No
 def warnings(
     tenants: Sequence[MeasuredTenant], computed: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """Yield one warning for each tenant whose model is computed in another precision than
-    configured."""
+    """Yield one warning for each tenant whose model is computed in a precision that differs from
+    the configured precision."""
     for tenant in tenants:
         found = computed.get(tenant.name)
         if found is not None and tenant.precision not in (None, found):

@@ -14,8 +14,8 @@ from perseus.traffic.requests import MS, Requests
 class Decomposition:
     """The parts of the mean latency of a tenant's answered requests in one window, in milliseconds.
 
-    The first four parts come from Triton's counters. `client_ms` is the remaining time, in the
-    network and in the client.
+    The first four parts come from Triton's counters. `client_ms` is the remaining part, which
+    contains the time in the network and in the client.
     """
 
     queue_ms: float
@@ -37,7 +37,7 @@ def decompose(
     answered no request. The parts are also unknown if the server executed a request whose response
     the client did not get, because the request timed out or was cancelled at the end of the window.
     Finally, the parts are unknown if the server loaded the model again between the readings, or if
-    the times of the counters add up to more than the mean latency.
+    the times from the counters add up to more than the mean latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

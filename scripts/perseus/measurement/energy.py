@@ -23,7 +23,7 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
     `monitor` is the path of monitor.parquet, `windows` contains rows of windows.parquet, and
     `window` is the number of the window, or -1 for no window. The power is None without a window,
-    without a GPU, or if no sample precedes or follows the window.
+    without a GPU, without a sample before the window, or without a sample after the window.
     """
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
@@ -49,8 +49,8 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def _ends_ns(windows: Windows, window: int) -> Floats | None:
-    """Return the end of the settling time and the end of the window, in ns; None if the window
-    ended within its settling time."""
+    """Return the end of the settling time and the end of the window, in ns. Return None if the
+    window ended before the end of its settling time."""
     row = next((row for row in windows if row["window"] == window), None)
     if row is None or not row["elapsed_s"] > row["settle_s"]:
         return None
@@ -74,8 +74,8 @@ def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Return the mean power in watts between two times; None if no sample precedes the first time
-    or follows the second time."""
+    """Return the mean power in watts between two times. Return None if no sample precedes the first
+    time, or no sample follows the second time."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None

@@ -1,7 +1,7 @@
 """Send the first requests to a fresh server, with every batch size that the server can form.
 
-For a new batch size, a runtime may plan, compile or allocate memory. The first requests make the
-runtime prepare for each batch size before the windows (docs/explanation/load.md).
+For a new batch size, a runtime may plan, compile or allocate memory. Because of the first requests,
+the runtime makes these preparations before the measured windows (docs/explanation/load.md).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
-    """Return the batch sizes, in images and ascending, that the server can form from requests of
+    """Return the batch sizes in images, ascending, that the server can form from requests of
     `request` images each.
 
     If there are more than MAX_SIZES batch sizes, the function returns MAX_SIZES evenly spaced
-    sizes, among them the smallest and the largest.
+    sizes, including the smallest and the largest size.
     """
     sizes = range(request, largest + 1, request) if batching else [request]
     picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MAX_SIZES)).round().astype(int)

@@ -16,11 +16,11 @@ this time probably stays idle for a window."""
 
 
 class HostPatience:
-    """Waits for an idle host, for at most PATIENCE_S in total.
+    """Waits until the host is idle, for at most PATIENCE_S seconds in total.
 
-    While the function waits, `say` gets a message about the load of other processes. The process
-    `root` and its descendants do not count as other processes. If `root` is None, the server runs
-    on another host, whose load is unknown. `on_gpus` measures the work of other processes on the
+    While the function waits, `say` gets a message about the load of other processes. All processes
+    except `root` and its descendants are other processes. If `root` is None, the server runs on
+    another host, whose load is unknown. `on_gpus` measures the work of other processes on the
     server's GPUs, and is None without GPUs.
     """
 

@@ -1,4 +1,4 @@
-"""Measure the inference times of a model without a server: instead of Triton, a loop calls the
+"""Measure the inference times of a model without a server. Instead of Triton, a loop calls the
 Python backend.
 
 `python -m perseus.measurement.in_process` loads the code of the backend, computes as on a server,

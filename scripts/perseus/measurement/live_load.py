@@ -80,7 +80,7 @@ class LiveLoad:
         return used / TICKS_PER_S
 
     def _read_queues(self) -> None:
-        """Read the mean queue time of the requests that the server has served since the last
+        """Read the mean queue time of the requests that the server has answered since the previous
         reading.
 
         If the server offers no statistics, the function only checks that the server is alive.

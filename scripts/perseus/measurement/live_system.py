@@ -45,12 +45,12 @@ class EndedWindow:
 
 
 def failures(status: NDArray[np.uint8]) -> int:
-    """Return the number of failed requests if the server is broken; otherwise 0.
+    """If the server is broken, return the number of failed requests; otherwise return 0.
 
     `status` has shape (n,). A server is broken if more than half of the requests fail. A request
-    fails if its response is an error. A refused request counts as failed only if the server answers
-    no request at all. If an overloaded server refuses most requests, but answers some, the refused
-    requests count as late. The function does not detect whether the server has ended.
+    fails if its response is an error. A refused request is a failed request only if the server
+    answers no request at all. If an overloaded server refuses most requests, but answers some, the
+    refused requests are late requests. The function does not detect whether the server has ended.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
@@ -62,8 +62,8 @@ def failures(status: NDArray[np.uint8]) -> int:
 class LiveSystem:
     """Offers windows of load to a running server, and stores every request.
 
-    `longest_sla_s` is the longest SLA of the tenants, and the time to wait for responses at the end
-    of a window. `on_gpus` measures the load of other processes on the server's GPUs, and is None
+    At the end of a window, the system waits for responses for `longest_sla_s`, the longest SLA of
+    the tenants. `on_gpus` measures the load of other processes on the server's GPUs, and is None
     without GPUs. While the system waits for other processes to end, `say` gets a message that names
     these processes.
     """

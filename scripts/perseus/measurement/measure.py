@@ -74,8 +74,8 @@ short for the search of a slow model."""
 
 
 def most_minutes(task: MeasureTask) -> int:
-    """Return the minutes that a batch scheduler must allow for the job of a cell, with all
-    attempts."""
+    """Return the number of minutes that a batch scheduler must allow for the job of a cell,
+    including all attempts."""
     _, most_s = procedure(task.run.kind).load_s(task)
     return max(MIN_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
 
@@ -92,8 +92,8 @@ def measure(
 
     After a temporary failure, the function measures the cell once more. Three kinds of trouble are
     results, which the record contains as outcomes: the server misses an SLA at every load, the
-    client reaches its limit, or the server dies under load. It is also a result if a server fails
-    to serve a setting of a grid, or several tenants together. After all other failures, the
+    client reaches its limit, or the server dies under load. If a server cannot serve a setting of a
+    grid, or several tenants together, this failure is also a result. After all other failures, the
     function raises one of FAILURES: ServerError if the server fails to start twice,
     VerificationError if the server sends wrong responses, ClientError if a client dies twice,
     GpuError for a GPU that this machine does not have.
@@ -169,7 +169,8 @@ def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Tried:
-    """The findings of the attempt that counts, its number, and the outcomes of all attempts."""
+    """The findings and the number of the attempt that the record describes, and the outcomes of all
+    attempts."""
 
     found: Findings
     attempt: int
@@ -177,12 +178,13 @@ class Tried:
 
 
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
-    """Measure a cell, and measure the cell again after a temporary failure. Usually, the last
-    attempt counts.
+    """Measure a cell, and measure the cell again after a temporary failure. Usually, return the
+    findings of the last attempt.
 
-    The first attempt counts in two cases: the last attempt got no server, or the last attempt
-    failed without an estimate and the first attempt has an estimate. If no attempt counts, the
-    failure is either a result (`is_finding`), or the function raises one of FAILURES.
+    The function returns the findings of an earlier attempt in two cases: the last attempt got no
+    server, or the last attempt failed without an estimate and the earlier attempt has an estimate.
+    If no attempt has findings, the failure is either a result (`is_finding`), or the function
+    raises one of FAILURES.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -217,12 +219,12 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 
 
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
-    """Return whether an error of the server is a result of the study, rather than a mistake in the
-    configuration.
+    """Return whether an error of the server is a result of the study. Otherwise, the configuration
+    may be wrong.
 
-    For a setting of a grid or a model of a catalogue, the error is a result. For several tenants,
-    the error is a result if each tenant was already served alone: for example, the memory may be
-    too small for all models together.
+    An error of a server with a setting of a grid or a model of a catalogue is a result. For several
+    tenants, the error is a result if each tenant was already served alone: for example, the memory
+    may be too small for all models together.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)
@@ -244,8 +246,8 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Return the findings of a cell without a server. `before` contains the outcomes of its earlier
-    attempts."""
+    """Return the findings of a cell without a server. `before` contains the outcomes of earlier
+    attempts to measure the cell."""
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

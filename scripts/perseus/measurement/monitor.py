@@ -4,8 +4,8 @@
         measure()
 
 Each row contains the value of one metric at one time, for one tenant if the metric has a tenant. If
-the server has ended or a scrape timed out, the missing values have no rows. Missing values never
-end the measurement.
+the server has ended, or does not send its metrics in time, the missing values have no rows. Missing
+values never end the measurement.
 """
 
 from __future__ import annotations

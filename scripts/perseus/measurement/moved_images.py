@@ -1,5 +1,5 @@
-"""Find cells that were measured with an outdated container image: the name of the image now belongs
-to another image.
+"""Find cells that were measured with an outdated container image, because the name of the image now
+belongs to another image.
 
 The tag of an image can move to another image while the configuration stays the same, so Snakemake
 does not notice the change.
@@ -25,11 +25,12 @@ class ImageRecord(BaseModel):
 
 
 def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
-    """Return the records of cells that were measured with another image than the server's current
-    image.
+    """Return the records of cells that were measured with an image that differs from the server's
+    current image.
 
     The list is empty if no container engine knows the image. For apptainer, the list is always
-    empty, because apptainer reports no image ids. Snakemake checks images that are files.
+    empty, because apptainer reports no image ids. The image of apptainer is a file, and Snakemake
+    detects changes of files.
     """
     told = {path: image for path in records if (image := _measured_with(Path(path)))}
     engine = shutil.which(server.launcher)

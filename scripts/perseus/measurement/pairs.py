@@ -1,5 +1,5 @@
-"""Order windows with one tenant and windows with two tenants, so that windows to be compared follow
-each other directly."""
+"""Determine the order of windows with one tenant and windows with two tenants, so that windows to
+be compared follow each other directly."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths through the places 0 to `places` - 1. Every two places are neighbours exactly
-    once, in one of the paths.
+    """Return paths through the places 0 to `places` - 1. Over all paths, each two places are
+    neighbours exactly once.
 
     The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
     of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For

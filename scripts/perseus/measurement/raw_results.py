@@ -126,8 +126,8 @@ def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class RequestsWriter:
-    """Writes one row group per window, so that only the requests of one window use memory; a
-    context manager."""
+    """Context manager that writes one row group per window, so that only the requests of one window
+    use memory."""
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)

@@ -40,10 +40,10 @@ class Row(NamedTuple):
 
 
 class Sampler:
-    """Takes one sample at a time. Increases and rates are computed from the previous to the current
-    sample.
+    """Takes one sample at a time. Increases and rates refer to the time between the previous and
+    the current sample.
 
-    Only one thread may use a sampler. The arguments are the same as for `Monitor`.
+    Only one thread may use a sampler. The arguments have the same meaning as for `Monitor`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Sampler:
         self._counters: Mapping[Key, float] | None = None
 
     def sample(self) -> list[Row]:
-        """Take a sample. The first sample contains only values that need no previous sample."""
+        """Take a sample. The first sample lacks the values that need a previous sample."""
         now_ns = time.monotonic_ns()
         elapsed_s = None if self._time_ns is None else (now_ns - self._time_ns) / 1e9
         self._time_ns = now_ns

@@ -32,8 +32,8 @@ class ServerLife:
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:
-        """Record that the server executed more requests of a client, even if their responses timed
-        out."""
+        """Record that the server executed more requests of a client, even if the client no longer
+        waits for the responses."""
         self._served_s[client] = time.monotonic()
 
     def require(self) -> None:
@@ -59,11 +59,11 @@ class ServerLife:
 
 @contextmanager
 def naming_death(server: RunningServer) -> Iterator[None]:
-    """After an error, check whether the server has ended, and if so, raise a ServerError that says
-    so.
+    """After an error, raise a ServerError that states the end of the server if the server has
+    ended.
 
-    The first error may come from a request, from a reading of the statistics, or from a client that
-    connects.
+    If the server ends, the first error may come from a request, from a reading of the statistics,
+    or from a client that connects.
     """
     try:
         yield

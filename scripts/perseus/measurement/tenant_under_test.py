@@ -45,10 +45,10 @@ class TenantUnderTest:
     """A tenant, and the settings of its model on the server.
 
     `examples` contains the inputs of the model by name, shape (n, ...) for n examples. Images have
-    shape (n, 3, height, width). `reference` contains the correct responses to the examples, None
-    for a model that the study does not deploy. If `has_batches` is false, a request contains one
-    example. `served` describes a model that the server already had. With preprocessing, `pictures`
-    contains the encoded images.
+    shape (n, 3, height, width). `reference` contains the correct responses to the examples, or is
+    None for a model that the study does not deploy. If `has_batches` is false, a request contains
+    one example. If the server already had the model, `served` describes the model. With
+    preprocessing, `pictures` contains the encoded images.
     """
 
     settings: MeasuredTenant
@@ -137,7 +137,7 @@ class TenantUnderTest:
         return list(chain.from_iterable(map(self._shifted_requests, shifts)))
 
     def _shifted_requests(self, places: int) -> list[Mapping[str, Tensor]]:
-        """Return the requests of the load, in which the values of each example are shifted by
+        """Return the inputs of the requests of the load, with the values of each example shifted by
         `places`."""
         examples = {name: _shifted(values, places) for name, values in self.examples.items()}
         return replace(self, pictures=None, examples=examples).batches(self.load_images)

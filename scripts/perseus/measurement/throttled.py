@@ -32,10 +32,10 @@ class QuotaWatch:
         return cls(quota, quota.throttling() if quota else Throttling(0, 0))
 
     def named(self, found: Findings, task: MeasureTask) -> Findings:
-        """Return the findings with the key `throttled`.
+        """Return the findings of a cell with the additional key `throttled`.
 
         `throttled` states in which share of the quota's periods the quota stopped server and
-        client, and is None for a share of at most LITTLE. If the quota can cause the outcome, the
+        client, and is None if this share is at most LITTLE. If the quota can cause the outcome, the
         outcome becomes `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0

@@ -36,7 +36,7 @@ def parse_metrics(text: str) -> Scrape:
 
     The function sums counters and gauges called `nv_inference_*` per model, over all other labels
     (version, reason of failure, GPU). The function sums gauges called `nv_cpu_*` and `nv_gpu_*`
-    over all labels. Infinite values and NaN do not count.
+    over all labels. The sums ignore infinite values and NaN.
 
     Raises:
         ValueError: the text is not in Prometheus's text format.
@@ -84,7 +84,7 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 
 
 class Scraper:
-    """Keeps one connection to the metrics endpoint open, which halves the cost of a reading."""
+    """Reads the metrics over one open connection, which halves the cost of a reading."""
 
     def __init__(self, url: str, access: Access) -> None:
         parts = urlsplit(url)

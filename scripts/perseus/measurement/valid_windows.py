@@ -14,7 +14,8 @@ from perseus.peak.window import Window
 class InvalidWindowError(RuntimeError):
     """A window was invalid at every attempt.
 
-    The message states the reason. `outcome` says whether the client or the host was the cause.
+    The message states the reason. `outcome` says whether the client or the host made the window
+    invalid.
     """
 
     def __init__(self, reason: str, outcome: Outcome) -> None:
@@ -27,9 +28,9 @@ def first_valid_window(
 ) -> Window:
     """Return the first valid window of ATTEMPTS attempts, or the last window if all are invalid.
 
-    The last attempt accepts a larger load of other processes, as in a search. If the load exceeds
-    even the larger tolerance, the function waits until the other processes end, and repeats the
-    window once more.
+    The last attempt accepts a larger load of other processes, as in a search. If the load of other
+    processes exceeds even this larger tolerance, the function waits until the other processes end,
+    and repeats the window once more.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
         window = offer(tolerance if attempts_left else ON_BUSY_HOST)

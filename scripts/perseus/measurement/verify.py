@@ -1,5 +1,5 @@
-"""Check that the responses of a server equal the reference responses, or, without reference
-responses, that two responses to the same request are equal."""
+"""Check that the responses of a server equal the reference responses. Without reference responses,
+check that two responses to the same request are equal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ class VerificationError(RuntimeError):
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
-    """Return the relative error of each tenant's responses, which take the same route as the load.
+    """Return the relative error of each tenant's responses. The requests take the same route as the
+    load.
 
     The function sends a request of the smallest size, a request with all examples (or as many as
     the server accepts), and the requests of the load. Without reference responses, the function
-    sends each request twice, and compares both responses. The error is None if the responses to
-    the same request may differ. Raises VerificationError if an error is above the tolerance, or if
-    a model does not respond.
+    sends each request twice, and compares both responses. The error is None if the responses to the
+    same request may differ. Raises VerificationError if a relative error exceeds the tolerance, or
+    if a model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 

@@ -1,7 +1,7 @@
 """Compute the share of requests within the SLA in a window of bursty load: per second, in the worst
 minute, and in total (docs/explanation/replay.md).
 
-A request counts in the second of its intended send time, even if the client sends it later.
+A request belongs to the second of its intended send time, even if the client sends it later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Minute:
     """The requests of one minute of a window, and the number of requests within the SLA.
 
     The minute begins `start_s` seconds after the start of the window. If the window is shorter than
-    a minute, the whole window counts as one minute.
+    a minute, the object describes the whole window.
     """
 
     start_s: int
@@ -39,10 +39,10 @@ class Minute:
 
 @dataclass(frozen=True)
 class Attainment:
-    """The number of requests, and of requests within the SLA, in each second of a window.
+    """The number of all requests, and the number of requests within the SLA, in each second.
 
-    Both arrays have shape (n,), one entry per second since the start of the window. Requests that
-    the client dropped do not count.
+    Both arrays have shape (n,), with one entry per second since the start of the window. The
+    numbers exclude requests that the client dropped.
     """
 
     requests: Counts
@@ -50,8 +50,8 @@ class Attainment:
 
     @classmethod
     def of(cls, seen: Observation, tenant: int, sla: Sla, seconds: int) -> Attainment:
-        """Count the requests of a tenant in each second of a window. The arrivals of the window
-        last `seconds`."""
+        """Count the requests of a tenant in each second of a window. The window contains `seconds`
+        seconds of arrivals."""
         requests = seen.requests[tenant]
         due = requests.status != Status.UNSENT
         second = (requests.intended_ns - seen.start_ns) // 10**9
@@ -59,13 +59,13 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """Return, for each second, whether the requests of this second keep the SLA; true for a
-        second without requests."""
+        """Return, for each second, whether the requests of this second keep the SLA; a second
+        without requests keeps the SLA."""
         return np.asarray(self.requests - self.within <= sla.allowed * self.requests)
 
     def worst_minute(self) -> Minute:
-        """Return the minute with the lowest share of requests within the SLA; the first minute if
-        several have the same share."""
+        """Return the minute with the lowest share of requests within the SLA; of several such
+        minutes, return the first."""
         length = min(MINUTE, len(self.requests))
         requests, within = (
             np.convolve(each, np.ones(length, np.int64), "valid")
@@ -77,7 +77,8 @@ class Attainment:
 
 
 def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
-    """Return the share of requests within the SLA, with its 95 % interval (`stats.exceedance`)."""
+    """Return the share of requests within the SLA, with the 95 % interval of this share
+    (`stats.exceedance`)."""
     latency_ms = requests.latency_ms(now_ns)[requests.status != Status.UNSENT]
     dispersion = stats.dispersion([stats.exceedances(latency_ms, sla.latency_ms)], [1.0])
     late = stats.exceedance(latency_ms, sla.latency_ms, 0.95, dispersion)
@@ -85,10 +86,10 @@ def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
 
 
 def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
-    """Return the share of requests that are late even if latency counts from the actual send time.
+    """Return the share of requests whose response takes longer than the SLA from the actual send
+    time.
 
-    A request that the client has not sent does not count as late, since the client caused its
-    delay.
+    A request that the client has not sent is not late here, because the client caused its delay.
     """
     sent = requests.sent_ns > 0
     waited_ms = (requests.sent_ns - requests.intended_ns) / MS
@@ -107,16 +108,16 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """Return the outcome of the cell. A missed SLA has the outcome `OK`, since it is a valid
-        result."""
+        """Return the outcome of the cell. The outcome of SLA_MISSED is `OK`, because a missed SLA
+        is a valid result."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 
 def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[ReplayVerdict, str]:
-    """Return the verdict of the first rule that applies, and its reason.
+    """Return the verdict of the first rule whose condition is true, and the reason for the verdict.
 
-    A window in which the client or other processes delayed requests never counts against the
-    server. If a disturbed window keeps the SLA, an undisturbed window would have kept the SLA, too.
+    If the client or other processes delayed requests, the verdict never blames the server. If a
+    disturbed window keeps the SLA, an undisturbed window would have kept the SLA, too.
     """
     missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID

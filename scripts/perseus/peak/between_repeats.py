@@ -2,9 +2,9 @@
 (docs/explanation/repeats.md).
 
 The results of repeats scatter more than the interval of each result suggests, because the speed of
-a host changes between repeats. From two to five repeats, the standard deviation of this scatter is
-hardly known. Therefore the standard deviation between repeats is a parameter of the statistical
-model, with a prior.
+a host changes between repeats. Two to five repeats hardly determine the standard deviation of this
+scatter. Therefore the standard deviation between repeats is a parameter of the statistical model,
+with a prior.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def limit_draws(
     The limit of each repeat is drawn from the posterior of this repeat. In each draw, one common
     factor multiplies the limits of all repeats. The factor accounts for the difference between the
     mean of few repeats and the mean of many repeats. The factor is exp(tau z / sqrt(repeats)), with
-    z standard normal and tau from `deviation_draws`. A single repeat has no common factor, since
-    one repeat says nothing about the standard deviation between repeats. If other data also
-    determine tau, pass draws of tau as `deviations`, shape (draws,).
+    z standard normal and tau from `deviation_draws`. Without `deviations`, a single repeat gets no
+    common factor, because one repeat says nothing about the standard deviation between repeats. If
+    other data also determine tau, pass draws of tau as `deviations`, shape (draws,).
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -92,7 +92,8 @@ def deviation_draws(
 def shared_deviation_draws(
     groups: Sequence[Group], rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return posterior draws of the standard deviation between repeats of several quantities.
+    """Return posterior draws of the standard deviation between repeats, from the repeats of several
+    quantities.
 
     The standard deviation between repeats is a property of the host, and therefore the same for all
     quantities. `prior` is the standard deviation of the half-normal prior.
@@ -105,8 +106,8 @@ def shared_deviation_draws(
 def mean_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return posterior draws of the common mean of repeats, by the statistical model of
-    `deviation_draws`; shape (draws,)."""
+    """Return posterior draws of the common mean of all repeats; shape (draws,). `deviation_draws`
+    defines the statistical model."""
     deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
     weights = 1 / (variances + deviations[:, None] ** 2)
     total = weights.sum(axis=1)
@@ -120,13 +121,13 @@ def deviation_draws_of_each(
 ) -> dict[str, Floats]:
     """Return posterior draws of the standard deviation between repeats for each host, by host name.
 
-    Each host gets an array of shape (draws,). Entry k of all arrays is one joint draw. The
-    statistical model treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed.,
-    section 5.3): the standard deviation of a host is lognormally distributed around a value that
-    all hosts share. The prior of the shared value is half-normal (PRIOR), and the prior of the
-    variation between hosts is half-normal (HOSTS_PRIOR). If a host has many repeats, its draws
-    depend mostly on its own repeats. If a host has few repeats, and the other hosts are similar to
-    each other, its draws depend mostly on the other hosts.
+    Each host gets an array of shape (draws,). The entries with index k in all arrays form one joint
+    draw. The statistical model treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis,
+    3rd ed., section 5.3): the standard deviation of a host is lognormally distributed around a
+    value that all hosts share. The prior of the shared value is half-normal (PRIOR), and the prior
+    of the variation between hosts is half-normal (HOSTS_PRIOR). If a host has many repeats, its
+    draws depend mostly on its own repeats. If a host has few repeats, and all other hosts are
+    similar, its draws depend mostly on these other hosts.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()

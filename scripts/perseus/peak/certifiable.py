@@ -28,8 +28,8 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Name the tenants whose limits are too low for the preset to certify, and the presets that can
-    certify these tenants.
+    """Return a text that names the tenants whose limits are too low for the preset to certify, and
+    the presets that can certify these tenants.
 
     The text is empty if the preset can certify all tenants with load.
     """
@@ -49,7 +49,8 @@ def begins_too_slow(
     names: Sequence[str],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """Name, before a search, the tenants whose start rates are too low for the preset to certify.
+    """Before a search, return a text that names the tenants whose start rates are too low for the
+    preset to certify.
 
     The text also names presets that can certify these tenants. The search may find a limit above
     the start rate. If the SLA leaves little time for waiting, the limit may be below the start
@@ -72,8 +73,8 @@ def begins_too_slow(
 
 
 def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
-    """Return an upper bound of the rate within the SLA, for a server that serves one request after
-    the other.
+    """Return an upper bound of the rate that keeps the SLA on a server that serves one request at a
+    time.
 
     A request that arrives during the service of another request waits for the remaining service
     time, which is uniformly distributed. If the remaining service time can exceed the SLA minus one

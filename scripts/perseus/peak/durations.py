@@ -48,8 +48,8 @@ SPEEDS = 4
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """Return how many requests a window of this phase should count, and for how many seconds at
-    most."""
+    """Return the number of requests to count in a window of this phase, and the longest time to
+    count, in seconds."""
     efforts = {
         Phase.NEAR_LIMIT: settings.near_limit,
         Phase.ALONE: settings.near_limit,
@@ -78,9 +78,9 @@ def counted_s(
 ) -> float:
     """Return the longest counted part of a window, in seconds.
 
-    In the counted part, each tenant sends enough requests, unless this would take longer than the
-    preset allows. For slow models, the counted part may exceed the limit of the preset
-    (FEWEST_COUNTED, TIMES_FEWEST).
+    The counted part is long enough for the required number of requests of each tenant, but no
+    longer than the preset allows. For slow models, the counted part may be longer than the preset
+    allows (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
@@ -134,7 +134,7 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
 
 
 def expected_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return for how many seconds a search usually offers load."""
+    """Return the usual time in seconds for which a search offers load."""
     return seconds_left({}, settings, slas, rates_rps)
 
 
@@ -156,12 +156,12 @@ def seconds_left(
 
 
 def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Return for how many seconds a closed loop offers load at one concurrency."""
+    """Return the time in seconds for which a closed loop offers load at one concurrency."""
     return settle_s(settings, slas) + grace_s(slas) + settings.near_limit.max_s
 
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return for how many seconds a search near these rates can offer load at most.
+    """Return the longest time in seconds for which a search near these rates can offer load.
 
     In the longest search, every window has its maximum length and needs all attempts.
     """

@@ -20,10 +20,10 @@ class Evidence:
 
     `arrivals_s` contains the arrival times of all tenants' requests, in seconds since the start of
     the window. `done_s` contains the response times of this tenant, NaN for a request without a
-    response. The tenant's requests from index `first` up to `last` count. For each counted request,
-    `late` says whether its latency exceeded the SLA, and `recovered` says whether its latency was
-    low (`stats.late_and_recovered`). `certifies` says that the window is a certification window,
-    whose rate is below the limit on purpose.
+    response. The window counts the tenant's requests from index `first` to index `last` - 1. For
+    each counted request, `late` says whether its latency exceeded the SLA, and `recovered` says
+    whether its latency was low (`stats.late_and_recovered`). `certifies` says that the window is a
+    certification window, whose rate is below the limit on purpose.
     """
 
     scale: float

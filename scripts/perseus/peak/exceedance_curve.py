@@ -39,8 +39,8 @@ class ExceedanceCurve:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, requests: int) -> ExceedanceCurve:
-        """Compute the curve of a tenant along the load line from long runs of `requests` requests
-        each."""
+        """Compute the curve of a tenant along the load line, from simulations of `requests`
+        requests each."""
         allowed = model.slas[tenant].allowed
         level = float(np.log(allowed / (1 - allowed)))
         logit = _long_run_logit(model, tenant)
@@ -77,7 +77,8 @@ def _long_run_logit(model: LineModel, tenant: int) -> Logit:
 
 
 def _crossing(logit: Callable[[float], float], level: float) -> float:
-    """Return a load factor, precise to 1 %, above which a rising `logit` exceeds `level`."""
+    """Return the load factor, with an error of at most 1 %, at which the rising function `logit`
+    reaches `level`."""
     low, high = 1e-6, 1.0
     while logit(high) < level and high < 1e9:
         low, high = high, 2 * high

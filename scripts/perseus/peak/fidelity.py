@@ -26,7 +26,7 @@ class Fidelity:
 
 
 def fidelity(requests: Requests) -> Fidelity:
-    """Return statistics of the send lags in a window; NaN for a window without requests."""
+    """Return statistics of the send lags in a window. Without requests, the statistics are NaN."""
     sent = requests.sent_ns > 0
     lag_ms = (requests.sent_ns - requests.intended_ns)[sent] / MS
     return Fidelity(

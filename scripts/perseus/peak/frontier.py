@@ -19,9 +19,9 @@ ALONE = Interval(1.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class MeasuredMix:
-    """The weights of a measured mix and its sharing ratio, which is NaN without an estimate.
+    """The weights of a measured mix, and its sharing ratio (NaN if the mix has no estimate).
 
-    The sharing ratio equals the load factor of the mix (docs/explanation/load.md).
+    The sharing ratio equals the load factor at the limit of the mix (docs/explanation/load.md).
     """
 
     weights: tuple[int, ...]
@@ -29,7 +29,7 @@ class MeasuredMix:
 
     @property
     def share(self) -> Fraction:
-        """Return the first tenant's share of the sum of both weights."""
+        """Return the weight of the first tenant divided by the sum of all weights."""
         return Fraction(self.weights[0], sum(self.weights))
 
     @property
@@ -44,11 +44,11 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
     For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
     function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
-    gap is the sum of two terms. The first term measures how much the frontier bends at the two
-    mixes that end the gap. The bend at a mix is the distance of its sharing ratio from the straight
-    line between its two neighbours, and the larger of the two bends counts. The second term is half
-    the mean width of the intervals of the two sharing ratios. For three or more tenants, the
-    function raises IndexError if no further mix exists.
+    gap is the sum of two terms. The first term is the larger of the bends of the frontier at the
+    two mixes that end the gap. The bend at a mix is the distance of its sharing ratio from the
+    straight line between its two neighbours. The second term is half the mean width of the
+    intervals of the sharing ratios of these two mixes. For three or more tenants, the function
+    raises IndexError if no further mix exists.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -73,7 +73,7 @@ def rays(tenants: int) -> list[tuple[int, ...]]:
 
 
 def round_robin(tenants: int) -> list[tuple[int, int]]:
-    """Return all pairs of tenants, in rounds in which no tenant occurs twice.
+    """Return all pairs of tenants, divided into rounds. In a round, no tenant occurs twice.
 
     The function uses the circle method: the two numbers of every pair of a round have the same sum
     modulo the number of rounds, which is odd. If the number of tenants is even, each round pairs
@@ -91,8 +91,8 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
     """Return the distance of each sharing ratio from the straight line between its two neighbours.
 
-    Only neighbours with a known sharing ratio count. The distance is 0 at both ends of the
-    frontier, and for a mix without a known sharing ratio.
+    The neighbours are the nearest mixes with a known sharing ratio. The distance is 0 at both ends
+    of the frontier, and for a mix whose sharing ratio is unknown.
     """
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)

@@ -2,9 +2,9 @@
 recursion.
 
 The recursion is a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952). For each request,
-subtract the service times of all earlier requests from the arrival time. The total idle time of the
-server before a request is the maximum of these differences, over this request and all earlier
-requests.
+the module subtracts the service times of all earlier requests from the arrival time. The total idle
+time of the server before a request is the maximum of these differences, over this request and all
+earlier requests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from perseus.peak.stats import Floats
 
 
 def idle_s(arrival_s: Floats, before_s: Floats) -> Floats:
-    """Return the total idle time of the server before each request; the queue is empty at first.
+    """Return the total idle time of the server before each request. The queue is empty before the
+    first request.
 
     `arrival_s` ascends. `before_s` is the total service time of all earlier requests. The last axis
     of both arrays runs over the requests.

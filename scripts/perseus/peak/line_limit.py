@@ -20,7 +20,7 @@ little about the limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
-    """Return the valid windows with loads from `scale` / WIDEST to `scale` x `above`."""
+    """Return the valid windows with load factors from `scale` / WIDEST to `scale` x `above`."""
     return [
         window
         for window in windows
@@ -31,7 +31,8 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
     """Compute the limit of a load line from the windows near a load factor.
 
-    If all these windows are invalid, the limit is the load factor `near`, without posterior draws.
+    If all windows near the load factor `near` are invalid, the limit is `near`, without posterior
+    draws.
     """
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
     if not chosen:

@@ -1,5 +1,5 @@
-"""Describe a load line before its measurement: SLAs, arrival process, and a virtual queue that
-stands for the server."""
+"""Define the input of the simulation of a load line: SLAs, arrival process, and a virtual queue in
+place of the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class LineModel:
-    """A load line, the SLA of each tenant, the arrival process, and a virtual queue that stands for
+    """A load line, the SLA of each tenant, the arrival process, and a virtual queue that simulates
     the server."""
 
     line: LoadLine
@@ -25,10 +25,11 @@ class LineModel:
 
     @cached_property
     def long_run(self) -> Callable[[tuple[float, ...], int, int], LongRun]:
-        """Return a function that simulates a long run of the virtual queue, and caches its results.
+        """Return a function that simulates many requests in the virtual queue, and caches its
+        results.
 
-        The arguments are the shares of the tenants, the number of requests, and the number of the
-        run. All exceedance curves use the same runs.
+        The arguments are the shares of the tenants, the number of requests, and the index of the
+        simulation. The exceedance curves of all tenants use the same simulations.
         """
         queue, arrivals = self.queue, self.arrivals
 

@@ -1,4 +1,4 @@
-"""Compute the load line of a run: the request rates of all tenants at each load factor."""
+"""Compute the load line of a search: the request rates of all tenants at each load factor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def load_line(
     dedicated_rps: Mapping[str, float],
     unloaded_p50_ms: Mapping[str, float],
 ) -> tuple[LoadLine, float]:
-    """Return the load line of a run, and the load factor at which its search starts.
+    """Return the load line that the settings `run` describe, and the load factor at which the
+    search starts.
 
     On a dedicated server, the load factor is a rate in requests/s. On the load line of a mix, the
     sharing ratio (the sum of rate / dedicated peak) is 1 at the load factor s = 1. With background

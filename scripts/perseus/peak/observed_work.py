@@ -2,8 +2,8 @@
 
 A busy first-come first-served server answers a request one service time after the previous
 response. Therefore the response times of a busy server show its service times, without a counter in
-the server. The response times also show if the server has several workers or forms batches. The
-service times of such a server cannot be inferred.
+the server. The response times also show whether the server has several workers or forms batches.
+The service times of such a server cannot be inferred.
 """
 
 from __future__ import annotations
@@ -62,10 +62,9 @@ since the test compares several lags."""
 @dataclass(frozen=True)
 class ObservedWork:
     """The service times of each window's requests, in the order of the requests, and the network
-    time `away_s`.
+    time `away_s` in seconds.
 
-    The network time is the latency minus waiting time and service time: the time to the server and
-    back.
+    The network time to the server and back is the latency minus waiting time and service time.
     """
 
     windows_s: tuple[Floats, ...]
@@ -79,9 +78,9 @@ def observed_work(
     inferred.
 
     `arrivals_s` and `done_s` are arrival and response times, with one array of shape (n,) per
-    window. The server must be empty at the start of a window. The last requests of a window may
-    have no response (NaN). `alone_s` contains latencies without load. The method inverts the
-    recursion of Lindley (1952).
+    window. The method requires that the server has no requests at the start of a window. Only the
+    last requests of a window may lack a response (NaN). `alone_s` contains latencies without load.
+    The method inverts the recursion of Lindley (1952).
     """
     if not done_s or not all(map(_complete, done_s)) or not in_turn(done_s):
         return None
@@ -108,7 +107,8 @@ def observed_work(
 
 @dataclass(frozen=True)
 class _Read:
-    """The service times of the answered requests, one array per window, and all waiting times."""
+    """The service times of the answered requests, one array per window, and the waiting times of
+    all windows in one array."""
 
     works_s: tuple[Floats, ...]
     waits_s: Floats
@@ -125,7 +125,7 @@ class _Read:
 
 
 def _complete(done_s: Floats) -> bool:
-    """Return whether the window has responses, and only its last requests have no response."""
+    """Return whether the window has responses, and all requests without a response come last."""
     answered = np.isfinite(done_s)
     return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
 
@@ -138,8 +138,8 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Return whether service times vary no more than latencies without load. If service times vary
-    more, several requests share the server."""
+    """Return whether service times under load vary no more than latencies without load. If service
+    times vary more, the server serves several requests at the same time."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
@@ -160,7 +160,7 @@ def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[F
 
 
 def _even(found: _Read) -> bool:
-    """Return whether requests that waited long have the same service times as all other
+    """Return whether requests with long waiting times have the same service times as all other
     requests."""
     work_s, waits_s = found.work_s, found.waits_s
     long = waits_s > np.median(waits_s[waits_s > 0]) if np.any(waits_s > 0) else waits_s > 0
@@ -196,8 +196,8 @@ requests together, since the speed of a host changes over time."""
 
 
 def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Return random factors that describe the sampling error of a limit that is computed from few
-    service times; shape (draws,).
+    """Return random factors, shape (draws,), for the sampling error of a limit that is computed
+    from few service times.
 
     The limit is `rate_rps` in requests/s. `work_s` contains the observed service times S. The tail
     of the waiting time decays like exp(-theta t), with theta the root of rate (E exp(theta S) - 1)

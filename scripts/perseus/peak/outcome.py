@@ -21,7 +21,7 @@ by a factor of more than CLIFF_LEAP."""
 
 class Outcome(StrEnum):
     """How a search ended: with a result about the server, with a temporary failure, or `blocked`. A
-    search is blocked if dedicated peaks that it needs were not found."""
+    search is blocked if a dedicated peak that the search needs is unknown."""
 
     OK = "ok"
     INFEASIBLE = "infeasible"
@@ -47,27 +47,27 @@ class Outcome(StrEnum):
 
     @property
     def is_result(self) -> bool:
-        """Return whether the outcome says something about the server."""
+        """Return whether the outcome is a result about the server."""
         return not self.is_temporary and self is not Outcome.BLOCKED
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The result of a search. Loads are given as load factors, and unknown values as NaN.
+    """The result of a search. Loads are load factors. Unknown values are NaN.
 
     `certified` is the load factor at which all certification windows passed. `certified_window` is
     the index in `windows` of the last certification window that passed, or -1. `estimate` is the
     median of the posterior of the limit. `posterior` contains draws of the limit, shape (draws,),
     and is empty if the windows do not show the limit of the server. The spread of the draws
-    includes the drift of the host.
+    includes the changes of the host's speed.
 
     `other_load` describes the load of other processes during the search, and is empty if the load
     was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
     without load. `work_s` contains the service times in the probes (`peak.speed.work_s`), shape
-    (parts,). `rounds` contain the saturation throughputs of the tenants alone and together. `model`
-    contains the limits of a simulated server with the service times `work_s`. `cliff` describes a
-    steep rise of the latency just above the highest passing load, and is empty if the latency rises
-    gradually.
+    (parts,). `rounds` contains the saturation throughputs of each tenant alone and of all tenants
+    together. `model` contains the limits of a simulated server with the service times `work_s`.
+    `cliff` describes a steep rise of the latency just above the highest passing load, and is empty
+    if the latency rises gradually.
     """
 
     outcome: Outcome
@@ -110,7 +110,7 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
     """Return whether a search found or predicted the limit of the server, with its uncertainty.
 
-    A limit of the client does not count.
+    The result is false if the search found only the limit of the client.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
     of_server = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED)
@@ -150,8 +150,8 @@ def _other_share(window: Window) -> float:
 
 
 def largest_other_load(windows: Sequence[Window]) -> str:
-    """Return a description of the largest load of other processes in a valid window; empty if the
-    load was small."""
+    """Return a description of the largest load of other processes in a valid window; the text is
+    empty if this load was small."""
     valid = [w.tenants[0] for w in windows if w.verdict is not Verdict.INVALID]
     share, used = max(map(other_load, valid), default=(0.0, ""))
     return used if share > ON_IDLE_HOST.other_load else ""
@@ -160,8 +160,8 @@ def largest_other_load(windows: Sequence[Window]) -> str:
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
     """Return whether a valid window above the load factor `low` does not pass.
 
-    A window that does not pass shows the limit of the server. Without this window, only the limit
-    of the client may be known.
+    A valid window that does not pass shows the limit of the server. If all valid windows pass, the
+    search may have found only the limit of the client.
     """
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows
@@ -171,9 +171,8 @@ def server_failed_above(windows: Sequence[Window], low: float) -> bool:
 def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
     """Return an outcome and a reason if no window shows the limit of the server; otherwise None.
 
-    A load counts as lost if its window was invalid at every attempt. If other processes disturbed
-    at least half of the lost windows, the outcome is `disturbed`. Otherwise the outcome is
-    `client_limited`.
+    A window is lost if every attempt at its load was invalid. If other processes disturbed at least
+    half of the lost windows, the outcome is `disturbed`. Otherwise the outcome is `client_limited`.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
@@ -187,7 +186,7 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
 
 
 def why_certification_is_invalid(windows: Sequence[Window]) -> str:
-    """Return the reason if other processes made every certification window invalid; otherwise an
+    """Return the reason if other processes made all certification windows invalid; otherwise an
     empty text."""
     certifying = [window for window in windows if window.phase == Phase.CERTIFY]
     invalid = [tenant for window in certifying for tenant in window.invalid_tenants]
@@ -208,7 +207,8 @@ def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:
-    """Return which tenants did not pass the last certification window, with the reason for each."""
+    """Return a text that names the tenants that did not pass in the last certification window, with
+    their reasons."""
     reasons = "; ".join(
         f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
         for name, tenant in zip(names, last.tenants, strict=True)
@@ -232,8 +232,8 @@ def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
 def why_unsteady(
     first: Sequence[Speed], last: Sequence[Speed], names: Sequence[str], largest_change: float
 ) -> str:
-    """Return which tenants have different throughputs in the first and the last saturation
-    probe."""
+    """Return a text that names the tenants whose throughputs differ between the first and the last
+    saturation probe."""
     return "; ".join(
         f"{name}: the busy server answered {before.rate_rps:.3g} requests/s before the search and"
         f" {after.rate_rps:.3g} requests/s after it"
@@ -247,8 +247,8 @@ def outcome_without_pass(
 ) -> tuple[Outcome, str]:
     """Return the outcome and the reason of a search in which no rate passed.
 
-    The reason lists the tenants that did not pass in the lowest valid window. If this window is
-    undecided, the outcome is `uncertified`, not `infeasible`.
+    The reason lists the tenants that did not pass in the valid window with the lowest load. If the
+    verdict on this window is undecided, the outcome is `uncertified`, not `infeasible`.
     """
     valid = (window for window in windows if window.verdict is not Verdict.INVALID)
     lowest = min(valid, key=lambda window: window.scale)

@@ -1,10 +1,10 @@
-"""Compare the saturation throughputs of the tenants of a server, alone and together
+"""Compare the saturation throughputs of a server's tenants, each tenant alone and all together
 (docs/explanation/sharing-ratio.md).
 
 The speed of a host changes within minutes, which distorts comparisons of measurements that are
 minutes apart. Therefore a search saturates a shared server in short windows, with each tenant alone
-and with all tenants together, repeatedly and in alternating order. The compared windows lie within
-seconds, as in duet benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the
+and with all tenants together, repeatedly and in alternating order. The windows to compare are
+seconds apart, as in duet benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the
 saturation throughputs into limits that keep the SLAs.
 """
 
@@ -33,9 +33,9 @@ class Round:
     """Saturation throughputs of each tenant in requests/s, alone and together with all other
     tenants.
 
-    The throughput is NaN if a tenant has no load or got no response. A window counts even if other
-    processes disturb it, since they slow all tenants of the round alike. A round that differs
-    strongly from the other rounds does not count.
+    The throughput is NaN if a tenant has no load or got no response. A round may contain disturbed
+    windows, because other processes slow all tenants of the round alike. The estimate of the
+    sharing ratio ignores a round that differs strongly from the other rounds.
     """
 
     alone_rps: tuple[float, ...]
@@ -64,10 +64,11 @@ class Estimate:
 
 
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
-    """Return the sharing ratio at saturation from the mean throughputs of all rounds.
+    """Return the sharing ratio at saturation, from the mean throughputs over the rounds.
 
     The standard error comes from a jackknife over the rounds, and is infinite for fewer than three
-    rounds. Rounds far from the median do not count, since load of other processes disturbed them.
+    rounds. The function ignores rounds whose ratio is far from the median, because other processes
+    disturbed these rounds.
     """
     ratios = np.array([each.ratio for each in rounds])
     logs = np.log(np.where(ratios > 0, ratios, np.nan))
@@ -101,11 +102,11 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
 
     In a round, all tenants have equally many requests in flight. If the server works in the order
     of arrival, all tenants have the same throughput. If the server serves all tenants at the same
-    time, throughput together / throughput alone is the same for all tenants. In general, this
-    quotient is proportional to a power of the tenant's service time. The exponent is 1 for service
-    in the order of arrival, and 0 for service at the same time. The probability follows from the
-    measured exponent. If all service times are equal, the exponent cannot be measured, and the
-    probability is one half.
+    time, the quotient throughput together / throughput alone is the same for all tenants. In
+    general, the quotient is proportional to a power of the tenant's service time. The exponent is 1
+    for service in the order of arrival, and 0 for service at the same time. The probability follows
+    from the measured exponent. If all service times are equal, the exponent cannot be measured, and
+    the probability is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

@@ -50,11 +50,12 @@ for short bursts of load on the host."""
 
 @dataclass(frozen=True)
 class LateCounts:
-    """The numbers of requests and of late requests in each window; shape (k,) each.
+    """The number of requests and the number of late requests in each window; shape (k,) each.
 
     `log_scales` contains the logarithm of the load factor of each window. `weights` contains, for
-    each window, the number of independent requests that one request is worth. The weights rest on
-    an estimated dispersion, which is as uncertain as a variance with `freedom` degrees of freedom.
+    each window, the effective number of independent requests per observed request. The weights
+    depend on an estimated dispersion, which is as uncertain as a variance with `freedom` degrees of
+    freedom.
     """
 
     log_scales: Floats
@@ -65,8 +66,8 @@ class LateCounts:
 
     @property
     def weighted(self) -> Floats:
-        """Return the weighted numbers of late requests and of other requests of each window; shape
-        (k, 2)."""
+        """Return the weighted number of late requests, and of requests within the SLA, in each
+        window; shape (k, 2)."""
         counts = np.stack([self.late, self.requests - self.late], axis=1)
         weighted: Floats = counts * self.weights[:, None]
         return weighted
@@ -77,13 +78,13 @@ class Posterior:
     """The posterior density over a grid of possible limits.
 
     The statistical model is logit p(s) = level + m (logit v(s / limit) - level). At load factor s,
-    p(s) is the share of late requests of the server. v(x) is this share in the virtual queue at x
-    times the limit of the virtual queue. `level` is the logit of the share of late requests that
-    the SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat up to REACH
-    beyond the offered loads, and falls exponentially further away. Since the speed of a host
-    changes, each window has its own limit, which is the common limit times a random factor. The
-    logarithm of the factor has Student's t distribution, with a scale that the windows determine.
-    The density is averaged over the uncertain dispersion.
+    the real server has a share p(s) of late requests. At x times its own limit, the virtual queue
+    has a share v(x) of late requests. `level` is the logit of the share of late requests that the
+    SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat from REACH below
+    the lowest to REACH above the highest offered log(load factor), and falls exponentially outside.
+    Because the speed of a host changes, the limit in each window is the common limit times a random
+    factor. The logarithm of the factor has Student's t distribution, with a scale that the windows
+    determine. The density is the average over the possible values of the dispersion.
     """
 
     log_limits: Floats
@@ -143,8 +144,8 @@ def _wander_prior() -> Floats:
 
 
 def _wandering(log_limits: Floats, scale: float) -> Floats:
-    """Return the probability that a window's own limit lies at each grid point, for each common
-    limit; shape (POINTS, POINTS)."""
+    """Return, for each common limit, the probability of each grid point as the limit of a single
+    window; shape (POINTS, POINTS)."""
     away = (log_limits - log_limits[0]) / scale
     moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))
     likely: Floats = moved / moved.sum(axis=0)

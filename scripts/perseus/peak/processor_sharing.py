@@ -1,9 +1,9 @@
 """Simulate processor sharing: each tenant has its own queue, and all busy tenants get an equal part
 of the speed of the server.
 
-An operating system shares a core in this way: the models of a server take turns on the core,
+An operating system shares a core in this way. The models of a server take turns on the core,
 thousands of times per second. A GPU is similar if kernels run side by side. Busy tenants may also
-slow each other down, since they share caches and memory.
+slow each other down, because they share caches and memory.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def served(
     """Return the latency of each tenant's requests under processor sharing, one array per tenant.
 
     The server serves the requests of one tenant first come, first served. The arrival times ascend.
-    `work_s` contains the service time of each request while no other tenant is busy. While several
-    tenants are busy, the factor `slower` multiplies all service times, in addition to the equal
-    sharing.
+    `work_s` contains the service time that each request needs if no other tenant is busy. While
+    several tenants are busy, the factor `slower` multiplies all service times, in addition to the
+    equal sharing.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -36,7 +36,7 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the latencies for two tenants, three times faster than `_of_any`."""
+    """Return the latencies for two tenants. This function is three times faster than `_of_any`."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])

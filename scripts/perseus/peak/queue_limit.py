@@ -24,9 +24,8 @@ from perseus.traffic.arrivals import Arrivals
 class Discipline(StrEnum):
     """How the server serves several tenants with waiting requests.
 
-    The factor `slower` multiplies service times. Under processor sharing, the factor applies while
-    another tenant is busy. If the server serves requests in the order of arrival, the factor always
-    applies.
+    The factor `slower` multiplies service times. Under processor sharing, service times are longer
+    only while another tenant is busy. In the order of arrival, service times are always longer.
     """
 
     PROCESSOR_SHARING = "processor_sharing"
@@ -49,9 +48,9 @@ class Work(Protocol):
 class Precision:
     """The size of a simulation.
 
-    A simulation has about `requests` requests, and at least about `of_each` requests of each
-    tenant, but at most about `most` requests. The search for the limit halves its range `halvings`
-    times.
+    A simulation has about `requests` requests in total, or more if a tenant would have fewer than
+    `of_each` requests, but at most about `most` requests in total. The search for the limit halves
+    its range `halvings` times.
     """
 
     requests: int
@@ -71,7 +70,7 @@ def limit_scale(
     slower: float = 1.0,
     streams: Sequence[int] = (),
 ) -> float:
-    """Return the load factor between 0 and `high` above which a tenant misses its SLA.
+    """Return the load factor, between 0 and `high`, above which at least one tenant misses its SLA.
 
     `rates_rps` returns the rate of each tenant at a load factor. Tenant i uses the random stream
     streams[i], by default stream i.
@@ -105,7 +104,7 @@ def limit_scale(
 def _in_turn(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
     """Return the latencies on a server that serves all requests in the order of arrival.
 
-    Arguments and result have the same form as for `processor_sharing.served`.
+    The arguments and the result have the same form as in `processor_sharing.served`.
     """
     times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
     order = np.argsort(times_s, kind="stable")

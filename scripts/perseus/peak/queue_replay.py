@@ -29,9 +29,9 @@ known and stay the same."""
 class Trust:
     """Prior assumptions about the errors of the virtual queue.
 
-    `unforeseen` is the prior number of clusters of late requests that the virtual queue misses.
-    `slope_spread` is the prior standard deviation of log(m), where m is the slope of the real
-    exceedance curve divided by the slope of the virtual curve.
+    `unforeseen` is the expected number of clusters of late requests that occur only on the real
+    server. `slope_spread` is the prior standard deviation of log(m), where m is the slope of the
+    real exceedance curve divided by the slope of the virtual curve.
     """
 
     unforeseen: float
@@ -59,8 +59,8 @@ class QueueReplay:
         """Replay windows with observed service times if possible, otherwise with drawn service
         times.
 
-        The replay with drawn service times leaves out the long certification windows: at loads this
-        far below the limit, the real and the virtual exceedance curve may differ.
+        The replay with drawn service times leaves out the long certification windows, because far
+        below the limit the real and the virtual exceedance curve may differ.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
@@ -85,15 +85,14 @@ class QueueReplay:
 
     @property
     def similar(self) -> Floats:
-        """Return the similarity of the load of each window to the load of each other window; shape
-        (k, k)."""
+        """Return the similarity between the loads of each two windows; shape (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
         return np.array([similarity(scale, scales) for scale in scales])
 
     @property
     def worth(self) -> Floats:
-        """Return, for each window, the number of independent requests that one request is worth;
-        shape (k,)."""
+        """Return, for each window, the effective number of independent requests per observed
+        request; shape (k,)."""
         counts = [seen.exceedances for seen in self.windows]
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 

@@ -22,7 +22,8 @@ by chance."""
 
 @dataclass(frozen=True)
 class Burst:
-    """The arrivals in the seconds [start_s, end_s), and the recovery time after the burst.
+    """A burst: the arrivals from second `start_s` to second `end_s` - 1, and the recovery time
+    after the burst.
 
     `recovery_s` is infinite if the server had not recovered at the end of the window.
     """
@@ -36,8 +37,9 @@ class Burst:
 def bursts(counts: Counts) -> list[tuple[int, int]]:
     """Return (start, end) of each burst, in seconds since the start of the window.
 
-    In each second of a burst, the arrivals exceed BURST times the mean, and are more than chance
-    explains (CHANCE). `counts` contains the arrivals of each second, shape (n,).
+    In each second of a burst, the number of arrivals exceeds BURST times the mean, and is
+    significantly above the mean (CHANCE). `counts` contains the arrivals of each second, shape
+    (n,).
     """
     from scipy import stats  # imported only here: the import takes longer than most jobs run
 
@@ -51,9 +53,9 @@ def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> li
     """Return the bursts of a window that began at `start_ns`, each with its recovery time.
 
     The server has recovered if two conditions hold: all requests with an intended send time before
-    the end of the burst have ended, and one later second keeps the SLA. `back`, shape (n,), says
-    for each second whether the SLA holds. If a burst begins before the server has recovered from
-    the previous burst, both count as one burst.
+    the end of the burst have ended, and the requests of one later second keep the SLA. `back`,
+    shape (n,), says for each second whether its requests keep the SLA. If a burst begins before the
+    server has recovered from the previous burst, the function merges both bursts.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -81,7 +83,7 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
     """Return the seconds from `until_ns` until all requests with an earlier intended send time have
     ended.
 
-    The result is infinite if one of these requests never ended.
+    The result is infinite if one of these requests has not ended.
     """
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):
@@ -90,6 +92,6 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
 
 
 def _first(back: NDArray[np.bool_]) -> float:
-    """Return the index of the first true value: infinite without a true value, 0 for an empty
-    array."""
+    """Return the index of the first true value. Return infinity without a true value, and 0 for an
+    empty array."""
     return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

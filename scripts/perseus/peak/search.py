@@ -3,9 +3,9 @@
 The search varies only the load factor s of a load line r(s) = base + s x direction, which contains
 the rate of each tenant. First, the search warms the server up. Then the search brackets the limit,
 bisects coarsely, and estimates the limit from windows near the limit. Finally, the search certifies
-a rate in fresh windows, and runs each tenant alone at its rate. Between the phases, saturation
-probes measure the speed of the busy server. The search is independent of Triton: it drives any
-`System`, real or simulated.
+a rate in fresh windows, and measures each tenant alone at its certified rate. Between the phases,
+saturation probes measure the speed of the busy server. The search is independent of Triton: it
+drives any `System`, real or simulated.
 """
 
 from __future__ import annotations
@@ -159,12 +159,12 @@ class _Search:
     # Phases of the search, in their order
 
     def warm_up(self) -> str:
-        """Load the server until its latency is steady; return the reason if the latency never
-        becomes steady, else an empty text.
+        """Load the server until its latency is steady. Return an empty text, or the reason if the
+        latency does not become steady.
 
         The load is a closed loop of all tenants with load. If the latency is not steady after the
-        first window, a second window follows. The speed of a host changes now and then, so only a
-        large change of the latency over both windows ends the search.
+        first window, a second window follows. The speed of a host changes now and then. Therefore
+        the search ends only if the latency changes strongly over both windows.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -180,8 +180,8 @@ class _Search:
     def probe_saturation(self) -> None:
         """Measure the saturation throughput of each tenant alone.
 
-        With several tenants, the search runs rounds. A round saturates the server with each tenant
-        alone, and with all tenants together.
+        With several tenants, the search runs rounds, which saturate the server with each tenant
+        alone and with all tenants together.
         """
         if len(self.loaded) > 1:
             looks = tuple(map(speed.combined, zip(*self._rounds_of_turns(), strict=True)))
@@ -193,8 +193,7 @@ class _Search:
         self.runner.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
-        """Run the preset's number of rounds, or fewer rounds if the sharing ratio is precise
-        enough."""
+        """Run the preset's number of rounds, but stop when the sharing ratio is precise enough."""
         seen = [self._round()]
         while len(seen) < self.settings.rounds:
             error = ratio_at_saturation(self.rounds).error
@@ -239,8 +238,8 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """Move the start of a search on a shared server just below the limit of a simulated queue
-        with the observed service times."""
+        """Set the start load of a search on a shared server just below the limit of a simulated
+        queue with the observed service times."""
         scale = self.shared_model_scale
         # If background load nearly fills the server, the limit of the queue is near 0 and useless.
         if scale > self.start / GROWTH**4:
@@ -280,13 +279,13 @@ class _Search:
 
     @property
     def speed_change(self) -> float:
-        """Return the factor between the speeds of the busy server in the first and the last
-        saturation probe."""
+        """Return the factor by which the speed of the busy server changed from the first to the
+        last saturation probe."""
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self) -> tuple[float, float]:
-        """Return the highest load factor that passes (0 if none passes), and the lowest that fails
-        (infinity if none fails)."""
+        """Return the highest load factor that passes (0 if none passes), and the lowest load factor
+        that fails (infinity if none fails)."""
         low, high, scale, growth = 0.0, np.inf, self.start, self.growth
         while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
@@ -297,10 +296,10 @@ class _Search:
         return low, high
 
     def _may_pass(self, scale: float) -> bool:
-        """Return whether bracketing continues at this load.
+        """Return whether the search may measure at this load to bracket the limit.
 
-        Below one thirtieth of the start load, bracketing continues only without background load,
-        and only if a window contains enough requests.
+        Below one thirtieth of the start load, the search measures only without background load, and
+        only if a window contains enough requests.
         """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
@@ -321,8 +320,8 @@ class _Search:
 
         The loads of the windows are spread around the limit, in random order. After each window,
         the search estimates the limit anew, which corrects errors of the bisection. In two cases,
-        one third of the usual number of windows is enough: the interval is narrow and the windows
-        show the service time of each request, or the interval contains the limit of the simulated
+        one third of the usual number of windows is enough: the windows show the service time of
+        each request and the interval is narrow, or the interval contains the limit of the simulated
         queue. If the interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the
         usual number of windows.
         """
@@ -351,7 +350,7 @@ class _Search:
     def certify(self, scales: Sequence[float]) -> int | None:
         """Try the load factors in order until all fresh windows at one load factor pass.
 
-        Return the index of the last of the windows that pass, or None if no load factor passes.
+        Return the index of the last window that passed, or None if no load factor passed.
         """
         for scale in scales:
             fresh = range(self.settings.certify_windows)
@@ -362,8 +361,8 @@ class _Search:
         return None
 
     def alone(self, scale: float) -> None:
-        """Run one window per tenant in which only this tenant has load, at its rate on the load
-        line."""
+        """Run one window per tenant. In the window, only this tenant has load, at its rate on the
+        load line."""
         rates_rps = self.model.line.rates_rps(scale)
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
@@ -443,8 +442,8 @@ class _Search:
     def _may_go_on(self) -> bool:
         """Return whether the search may measure at a further load.
 
-        The preset limits the number of different loads, not of windows, so repetitions of invalid
-        windows do not count. If the host stays busy, the search ends.
+        The limit `max_windows` refers to different loads, not to repetitions of invalid windows. If
+        the host stays busy, the search ends.
         """
         return (
             not self.host_stays_busy
@@ -455,9 +454,9 @@ class _Search:
         """Measure a window at this load; repeat the window while it is invalid.
 
         After two invalid attempts, the search accepts more load of other processes, and any
-        slowdown of the server, since the other processes may slow the server down. If the load of
-        other processes exceeds even the larger tolerance, the search waits until these processes
-        end. If the processes do not end in time, the search no longer repeats invalid windows.
+        slowdown of the server, because other processes may slow the server down. If even this
+        larger tolerance is exceeded, the search waits until the other processes end. If the
+        processes do not end in time, the search no longer repeats invalid windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):

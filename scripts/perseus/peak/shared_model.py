@@ -1,8 +1,8 @@
 """Compute the limits of a simulated server that has the service times of the real server.
 
 The simulation converts saturation throughputs into limits that keep the SLAs. The saturation
-throughputs of different tenants are comparable, since these throughputs are measured within seconds
-of each other (`peak.paired`).
+throughputs of different tenants are comparable, because the search measures these throughputs
+within seconds of each other (`peak.paired`).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _limit(
     discipline: Discipline,
     slower: float = 1.0,
 ) -> float:
-    """Return the limit of a server with these tenants, at most the load factor of full
+    """Return the limit of a server with these tenants. The limit is at most the load factor of full
     utilisation."""
     means_s = np.array([each.work_s.mean() for each in works])
 

@@ -66,8 +66,8 @@ def _rate_rps(look: Speed) -> float:
 
 
 def slowed(seen: Observation, usual: UsualSpeed) -> float:
-    """Return the factor of the largest temporary slowdown in a window; 1 if no slowdown is
-    significant."""
+    """Return the factor by which the server was slower during the largest temporary slowdown in a
+    window; 1 without a significant slowdown."""
     answers = _Answers.of(seen, usual)
     if not len(answers.gaps_s):
         return 1.0
@@ -85,7 +85,7 @@ def slowed(seen: Observation, usual: UsualSpeed) -> float:
 
 @dataclass(frozen=True)
 class _Answers:
-    """The responses and the send times of all tenants in a window, in the order of time.
+    """The send times and the response times of all tenants in a window, each ascending.
 
     `gaps_s` and `variances_s2` contain, for each response, the mean and the variance of the usual
     service time of its tenant. Times are in seconds since the start of the window.
@@ -115,8 +115,8 @@ class _Answers:
 
     def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
         """Return the speed in an interval as a share of the speed with one tenant, with its
-        standard error. The speed is the sum of the usual service times of all responses, per
-        second."""
+        standard error. The speed is the sum of the usual service times of all responses, divided by
+        the length of the interval."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
         # The interval may contain only parts of the first and the last service time.
@@ -125,8 +125,8 @@ class _Answers:
         return float(gaps_s.sum()) / while_s, float(error_s) / while_s
 
     def keep_coming(self, begin_s: float, while_s: float) -> bool:
-        """Return whether requests waited during the whole interval, and the server did not
-        pause."""
+        """Return whether requests waited during the whole interval, and the server sent responses
+        without a pause."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         times_s = np.array([begin_s, *self.done_s[first:last], begin_s + while_s])
         sent = np.searchsorted(self.sent_s, times_s[:-1], side="right")

@@ -1,7 +1,7 @@
 """Measure the speed of a busy server in saturation probes (docs/explanation/search.md).
 
-A saturation probe is a short closed loop with waiting requests. Only with waiting requests, a
-server works as it does near its limit. Without load, the data of the server leave the caches of the
+A saturation probe is a short closed loop with waiting requests. A server works as it does near its
+limit only while requests wait. Without load, the data of the server leave the caches of the
 processor, which changes the latencies.
 """
 
@@ -62,8 +62,8 @@ def speed(requests: Requests, from_ns: int) -> Speed:
     """Return the speed of a server in a closed loop after `from_ns`; NaN for fewer than two
     responses.
 
-    The speed is the median over batches of responses. A short burst of load of other processes
-    hardly changes a median.
+    The speed is the median of the speeds in batches of consecutive responses. Short load of other
+    processes hardly changes a median.
     """
     done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
     gaps_s = np.diff(done_s)
@@ -94,8 +94,8 @@ def combined(seen: Sequence[Speed]) -> Speed:
 def work_s(seen: Sequence[Speed]) -> Floats:
     """Return the service times of a tenant: the times between the responses of a busy server.
 
-    The function sorts the times between responses in all probes, and divides the sorted times into
-    up to PARTS parts. The result contains the mean of each part, shape (up to PARTS,).
+    The function sorts the times between responses of all probes, and divides the sorted times into
+    at most PARTS parts. The result contains the mean of each part, shape (up to PARTS,).
     """
     gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
     parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)
@@ -116,10 +116,10 @@ def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """Return the factor between the first and the last speed of a tenant, at least 1.
+    """Return the factor by which the speed changed from the first to the last probe, at least 1.
 
-    The result is the largest factor over all tenants with load. A factor that may be a sampling
-    error does not count, since a probe of a slow model contains few responses.
+    The result is the largest factor over all tenants with load. The function ignores a factor that
+    may be a sampling error, because a probe of a slow model contains few responses.
     """
     found = [1.0]
     for a, b in zip(first, last, strict=True):
@@ -130,7 +130,8 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Return the standard deviation of log(speed) over time, without the measurement error.
+    """Return the standard deviation of log(speed) over time, after subtraction of the measurement
+    error.
 
     `seen` contains the speeds of all tenants at each time. The variance is the mean over the
     tenants.

@@ -2,7 +2,7 @@
 
 Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow.
 Batches of requests are nearly independent (docs/explanation/verdict.md). Functions import
-scipy.stats only if they need it, since the import takes longer than most jobs run.
+scipy.stats only if they need the module, because the import takes longer than most jobs run.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Interval:
 
     @property
     def log_deviation(self) -> float:
-        """Return the standard deviation of log(value) that a normal distribution with this interval
-        has; infinite if the lower end is not positive."""
+        """Return the standard deviation of a normal distribution of log(value) with this interval;
+        infinite if the lower end is not positive."""
         if self.low <= 0:
             return np.inf
         return float(np.log(self.high / self.low) / (2 * NORMAL_ENDS))
@@ -50,9 +50,9 @@ deviations."""
 
 
 def percentile(values: ArrayLike, percent: float) -> float:
-    """Return the smallest observed value with at least `percent` % of the values at or below it.
+    """Return the smallest of the values that is at least as large as `percent` % of the values.
 
-    Infinite values (requests without a response) count. The result is NaN without values.
+    The values may be infinite (requests without a response). The result is NaN without values.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:
@@ -108,12 +108,12 @@ def batches(values: NDArray, count: int) -> list[NDArray]:
 
 @dataclass(frozen=True)
 class Exceedances:
-    """The late requests of one tenant in one window, and how strongly late requests cluster.
+    """The number of late requests of one tenant in one window, and measures of their clustering.
 
     A cluster is a series of late requests between which the latency never recovered.
     `episode_squares` is the sum of the squared sizes of all clusters. `correlation` is the
-    integrated autocorrelation time of the latencies, in requests. In the computation of
-    `correlation`, latencies below QUIET times the SLA count as QUIET times the SLA.
+    integrated autocorrelation time of the latencies, in requests. To compute `correlation`,
+    latencies below QUIET times the SLA are set to QUIET times the SLA.
     """
 
     requests: int
@@ -129,7 +129,7 @@ def late_and_recovered(
     recovered.
 
     A latency has recovered if it is at most half of the limit. If the median latency is above half
-    of the limit, a latency has recovered if it is at most the median, since the service time then
+    of the limit, a latency has recovered if it is at most the median, because the service time then
     fills most of the limit.
     """
     recovered_ms = min(limit_ms, max(limit_ms / 2, percentile(latency_ms, 50)))
@@ -137,8 +137,8 @@ def late_and_recovered(
 
 
 def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
-    """Count the latencies above `limit_ms` and their clusters; latencies are in the order of the
-    requests.
+    """Count the latencies above `limit_ms` and their clusters. The latencies are in the order of
+    the requests.
 
     A cluster ends when a latency has recovered (see `late_and_recovered`).
     """
@@ -175,9 +175,9 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
     Late requests come in independent clusters, so the count is nearly a compound Poisson variable.
     The dispersion of this variable is the size-weighted mean size of a cluster (declustering in
     extreme-value theory: Ferro and Segers, JRSS B 65, 2003). The correlation of the latencies
-    serves as a prior with the weight of PRIOR_EPISODES clusters, so that the prior replaces the
-    mean cluster size if windows contain few or no late requests. In simulated queues near their
-    limit, the correlation and the mean cluster size agree within a factor of 1.5.
+    serves as a prior with the weight of PRIOR_EPISODES clusters. If windows contain few or no late
+    requests, this prior replaces the mean cluster size. In simulated queues near their limit, the
+    correlation and the mean cluster size agree within a factor of 1.5.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))
@@ -193,7 +193,7 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """Return weights in (0, 1] for windows at the load factors `scales`, shape (k,), in an estimate
+    """Return weights in (0, 1], shape (k,), of windows at the load factors `scales` for an estimate
     at the load factor `scale`. The closer the two load factors, the larger the weight."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 

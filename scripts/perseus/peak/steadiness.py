@@ -47,9 +47,9 @@ class LowerQuartile:
 class Steadiness:
     """The lower quartiles of latency in both halves of a window, after the transient.
 
-    `trend` says whether the latency has a significant trend over the window. The test for a trend
-    detects a drift more reliably than a comparison of the halves, since a drift also increases the
-    scatter within each half.
+    `trend` says whether the latency rises or falls significantly over the window. The test for a
+    trend detects a drift more reliably than a comparison of the halves, because a drift also
+    increases the scatter within each half.
     """
 
     first: LowerQuartile
@@ -58,7 +58,7 @@ class Steadiness:
 
     @property
     def steady(self) -> bool:
-        """Return whether the latency shows no sign of a change."""
+        """Return whether the latency shows no significant change."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
@@ -81,7 +81,8 @@ IDLE = Steadiness(NONE, NONE, trend=False)
 
 
 def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
-    """Return the steadiness of each tenant. A tenant with too few responses counts as steady."""
+    """Return the steadiness of each tenant. The function treats a tenant with too few responses as
+    steady."""
     found = []
     for requests in seen.requests:
         latency_ms = requests.latency_ms(seen.now_ns)[requests.answered]
@@ -92,8 +93,8 @@ def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
 def steadiness(latency_ms: Floats) -> Steadiness:
     """Return the steadiness of latencies, given in the order of their requests.
 
-    The function leaves out the transient, but at most the first half of the latencies: a later
-    change is not a transient.
+    The function leaves out the transient, but at most the first half of the latencies, because a
+    later change is not a transient.
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
@@ -123,7 +124,7 @@ def transient(values: Floats) -> int:
 
     MSER-5 chooses the truncation that minimises the standard error of the mean of the remaining
     values (White, Simulation 69(6), 1997), on means of five consecutive values. The function
-    truncates at most three quarters of the means, since few remaining means have no reliable
+    truncates at most three quarters of the means, because few remaining means have no reliable
     standard error.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])

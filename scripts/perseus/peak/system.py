@@ -16,7 +16,7 @@ from perseus.traffic.requests import Requests
 
 @dataclass(frozen=True)
 class Observation:
-    """The data on the first `elapsed_s` seconds of a window.
+    """The measured data of the first `elapsed_s` seconds of a window.
 
     For each tenant, `requests` contains all requests with an intended send time before the end of
     the observation. `client_cpu` is the CPU time of each tenant's client divided by the wall time.
@@ -69,6 +69,6 @@ class System(Protocol):
         """Wait until other processes use at most the share `other_load` of the server's cores and
         GPUs.
 
-        The function waits at most PATIENCE_S in total over all calls, and returns whether other
-        processes now use at most the share `other_load`.
+        Over all calls, the function waits at most PATIENCE_S. Return whether other processes now
+        use at most this share.
         """

@@ -1,12 +1,12 @@
 """Estimate the limit of one tenant from the windows near the limit (docs/explanation/estimate.md).
 
-The sampling error of a window comes mostly from its random arrivals, which are known. Therefore a
-virtual queue, a single first-come first-served server, simulates the same arrivals. The number of
-late requests in the virtual queue is a control variate (Law, Simulation Modeling and Analysis, 5th
-ed., section 11.4). If the share of late requests in the virtual queue is larger in the window than
-in the long run, the real server probably also has more late requests than in the long run. The
-windows also show how well the virtual queue reproduces the real server. If the virtual queue
-reproduces the real server badly, the interval of the limit is wider, but still valid.
+The sampling error of a window comes mostly from its random arrivals, and the arrival times are
+known. Therefore a virtual queue, a single first-come first-served server, simulates the same
+arrivals. The number of late requests in the virtual queue is a control variate (Law, Simulation
+Modeling and Analysis, 5th ed., section 11.4). If the share of late requests in the virtual queue is
+larger in the window than in the long run, the real server probably also has more late requests than
+in the long run. The windows also show how well the virtual queue reproduces the real server. If the
+virtual queue reproduces the real server badly, the interval of the limit is wider, but still valid.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Draws:
     """The random generator for posterior draws, and the cumulative probabilities of the draws, in
     (0, 1).
 
-    All tenants of a load line use the same probabilities, since their errors have common causes.
-    With independent draws, the minimum over the tenants would be too low.
+    All tenants of a load line use the same probabilities, because the errors of their limits have
+    common causes. With independent draws, the lowest limit of all tenants would be too low.
     """
 
     levels: Floats
@@ -55,8 +55,8 @@ class Draws:
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit as a load factor: the posterior median, followed by posterior draws; shape (1 +
-    draws,).
+    """A limit as a load factor. `scales` contains the posterior median, followed by posterior
+    draws; shape (1 + draws,).
 
     `observed` says whether the service times were inferred from the windows.
     """
@@ -90,7 +90,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     """Return the load factor at which the tenant's exceedance reaches the value that the SLA
     allows.
 
-    If `draws` is empty, the function computes only the median, and less precisely.
+    If `draws` is empty, the function computes only the median, with less precision.
     """
     replay = QueueReplay.of(model, tenant, windows)
     requests = LONG_RUN if draws.count else LONG_RUN // 8
@@ -110,8 +110,8 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
     """Return the late requests of each window, corrected for the sampling error of its arrivals.
 
-    The better the virtual queue reproduces the late requests of the real server, the larger are the
-    weights of the windows.
+    The weight of a window is larger if the virtual queue reproduces the late requests of the real
+    server better.
     """
     windows = replay.windows
     products, surplus, settles = [], [], []
@@ -143,8 +143,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
 
 
 def _freedom(windows: Sequence[Evidence]) -> float:
-    """Return the number of observed clusters of late requests, plus the number of prior
-    clusters."""
+    """Return the effective number of clusters of late requests in all windows, plus
+    PRIOR_EPISODES."""
     return PRIOR_EPISODES + sum(
         seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

@@ -2,8 +2,8 @@
 
 INVALID means that the client did not offer the planned load, or that other processes disturbed the
 window. FAIL means that the window violates the SLA, or that the server does not keep up with the
-load. PASS means that the SLA holds with the stated confidence. UNDECIDED means that no other
-verdict applies.
+load. PASS means that the SLA holds with the stated confidence. UNDECIDED means that the data
+suffice for no other verdict.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Tolerance:
     """The disturbances that a valid window may have (docs/explanation/load.md).
 
     `other_load` is the largest share of the server's cores, and of the GPU's time, that other
-    processes may use. The kernel's network code counts as another process, and uses about 0.02 of
+    processes may use. This share includes the network code of the kernel, which uses about 0.02 of
     the cores. `send_lag` is the largest p99 of the send lag, as a share of the SLA. If
-    `late_within` is true, a window in which the latencies keep the SLA may have a longer send lag,
-    as long as the client has little load. `slowed` is the largest factor by which the busy server
-    may temporarily be slower than usual. Windows that pass may have any slowdown.
+    `late_within` is true, the send lag may be longer, provided that the latencies keep the SLA and
+    the client has little load. `slowed` is the largest factor by which the busy server may
+    temporarily be slower than usual. A window that passes is valid with any slowdown.
     """
 
     other_load: float
@@ -61,8 +61,8 @@ class Tolerance:
     slowed: float = 1.5
 
     def lag_ms(self, sla_ms: float) -> float:
-        """Return the largest allowed p99 of the send lag in ms; at least 1 ms, since timers are not
-        exact."""
+        """Return the largest allowed p99 of the send lag in ms; at least 1 ms, because timers are
+        not exact."""
         return max(1.0, self.send_lag * sla_ms)
 
 
@@ -133,8 +133,8 @@ class TenantWindow:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether the window is invalid, and other processes used more than the largest
-        tolerance, ON_BUSY_HOST, allows."""
+        """Return whether the window is invalid, and other processes used more than even the
+        tolerance ON_BUSY_HOST allows."""
         others, _ = other_load(self)
         return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 
@@ -186,8 +186,8 @@ def judge(
 ) -> TenantWindow:
     """Return the verdict on the counted requests of one tenant, with one-sided `confidence`.
 
-    The windows in `similar`, each with its weight, help to estimate how late requests cluster.
-    `slowed` is the temporary slowdown of the busy server relative to its usual speed
+    The windows in `similar`, each with its weight, help to estimate the clustering of late
+    requests. `slowed` is the temporary slowdown of the busy server relative to its usual speed
     (`peak.slowed`). In the result, `exceedance_low` and `exceedance_high` are each a one-sided
     bound with this confidence.
     """
@@ -310,8 +310,8 @@ class _Findings:
 
 
 def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
-    """Return the verdict of the first rule that applies, and its reason; the order of the rules
-    matters."""
+    """Return the verdict of the first rule whose condition is true, and the reason for the verdict.
+    The order of the rules matters."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
     client, (others, used) = found.client_cpu, found.other_load
@@ -363,7 +363,8 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
 def _overloaded(
     part: Requests, seen: Observation, sla: Sla, confidence: float, dispersion: float
 ) -> bool:
-    """Return whether the server certainly misses its SLA, although the client sends late, too.
+    """Return whether the server certainly misses its SLA, even though the client sends requests
+    late.
 
     In an overload, many requests are in flight, which also delays sends. Therefore the function
     subtracts twice the longest send lag of any tenant from every latency: once for the late send,
@@ -387,10 +388,10 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     behind.
 
     The server falls behind if two conditions hold during the counted part of the window (`part`):
-    the growth is significant, and the number of requests in flight grew by more than the number of
-    arrivals in half the latency of the SLA. The waiting time in a queue near its limit varies by
-    less than half the latency of the SLA. A request in the `whole` window is in flight from its
-    intended send time until its response.
+    the growth is significant, and the number of requests in flight grew by more requests than
+    arrive in half the latency limit of the SLA. The waiting time in a queue near its limit varies
+    by less than half the latency limit of the SLA. A request in the `whole` window is in flight
+    from its intended send time until its response.
     """
     if len(part) < 20:
         return 0.0, False

@@ -50,8 +50,8 @@ class VirtualQueue:
         return self.slowness * sum(work_s)
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
-        """Return the waiting time of each request of a tenant, or waiting plus service time if
-        `observed` is true; shape (draws, m). A request is late if the returned time exceeds
+        """Return the waiting time of each request of a tenant (waiting plus service time if
+        `observed` is true); shape (draws, m). A request is late if the returned time exceeds
         `spare_s`."""
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
@@ -103,7 +103,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class LongRun:
-    """A long run of a virtual queue with one request per second, which shows the steady state.
+    """A simulation of many requests in a virtual queue at one request per second, which shows the
+    steady state.
 
     For another rate, the simulation only scales the times between the arrivals of the same
     requests. Therefore the share of late requests is a smooth function of the rate, and is quickly
@@ -122,8 +123,8 @@ class LongRun:
         requests: int,
         run: int = 0,
     ) -> LongRun:
-        """Draw a run of `requests` requests. `shares` divides the requests among the tenants, and
-        sums to 1.
+        """Draw a run of `requests` requests. `shares` contains each tenant's share of the requests;
+        the sum is 1.
 
         Calls with the same number `run` draw the same random numbers.
         """

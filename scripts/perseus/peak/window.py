@@ -33,9 +33,9 @@ class WindowPlan:
     verdict.
 
     In a closed loop, `rates_rps` is empty, and `in_flight` contains the number of requests in
-    flight of each tenant. Requests with an intended send time in the first `settle_s` seconds do
-    not count. The search computes a verdict at each time in `looks_s`, seconds since the start of
-    the window. The window ends at the first clear verdict, at the latest at the last time in
+    flight of each tenant. The verdict ignores requests with an intended send time in the first
+    `settle_s` seconds. The search computes a verdict at each time in `looks_s`, seconds since the
+    start of the window. The window ends at the first clear verdict, or at the last time in
     `looks_s`. `tolerance` states the disturbances that a valid window may have.
     """
 
@@ -52,7 +52,7 @@ class WindowPlan:
 class Window:
     """A window with its verdict.
 
-    `phase` is the purpose of the window: a Phase in a search, another word in other experiments.
+    `phase` is the purpose of the window: a Phase in a search, another text in other experiments.
     `scale` is the load factor, NaN if the window is not on the load line. In a sweep of
     concurrencies, `scale` is the number of requests in flight.
     """
@@ -66,12 +66,12 @@ class Window:
 
     @property
     def on_the_line(self) -> bool:
-        """Return whether the window is evidence of the limit of the load line."""
+        """Return whether the window is evidence for the limit of the load line."""
         return self.phase in ON_THE_LINE
 
     @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict of the tenants, since each tenant must keep its SLA.
+        """Return the worst verdict of the tenants, because each tenant must keep its SLA.
 
         If one tenant fails, the window fails, even if the verdict of another tenant is invalid.
         """
@@ -91,8 +91,8 @@ class Window:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether other processes used more of the host than the largest tolerance,
-        ON_BUSY_HOST, allows."""
+        """Return whether other processes used more of the host than even the tolerance ON_BUSY_HOST
+        allows."""
         return any(tenant.host_is_busy for tenant in self.tenants)
 
     @property

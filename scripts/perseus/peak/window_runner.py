@@ -45,7 +45,7 @@ class WindowRunner:
     def counted(
         self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
     ) -> Window:
-        """Run a window until its verdict is clear, or until enough requests count."""
+        """Run a window until its verdict is PASS or FAIL, or until its planned time is over."""
         looks = effort(phase, self.settings).looks
         settle = settle_s(self.settings, self.model.slas)
         longest_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
@@ -84,8 +84,8 @@ class WindowRunner:
         """Return the temporary slowdown of the server in a window near the limit; 1 in other
         windows.
 
-        Certification windows ignore a slowdown, since a certified rate must hold even on a slow
-        host.
+        The verdicts of certification windows ignore a slowdown, because the server must keep the
+        SLA at a certified rate even on a slow host.
         """
         looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0

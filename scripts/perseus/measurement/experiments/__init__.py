@@ -1,9 +1,9 @@
 """Run experiments, with one module per kind of experiment.
 
-A new kind of experiment needs a new module in this package, and its settings in study/experiments.
-The module of an experiment uses a server from `server_under_test`, or starts servers itself. The
-module stores its windows with `windows.keep`, and returns `Findings`: the keys that the experiment
-adds to record.json.
+A new kind of experiment needs a new module in this package, and settings in study/experiments. The
+module of an experiment uses a server from `server_under_test`, or starts servers itself. The module
+stores its windows with `windows.keep`, and returns `Findings`: the keys that the experiment adds to
+record.json.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class Experiment(Protocol):
-    """The functions that each module of this package defines."""
+    """The functions that each module of an experiment must define."""
 
     def measure(self, cell: CellUnderTest) -> Findings:
         """Measure the cell.
@@ -28,10 +28,10 @@ class Experiment(Protocol):
         """
 
     def empty_record(self, cell: CellUnderTest) -> Mapping[str, Any]:
-        """Return the experiment's keys of record.json for a cell without a server."""
+        """Return the keys of record.json that the experiment writes for a cell without a server."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Return how many seconds the cell offers load: the usual and the longest time."""
+        """Return the usual and the longest time in seconds for which the cell offers load."""
 
 
 def procedure(kind: str) -> Experiment:

@@ -1,8 +1,8 @@
 """Run the experiment `aa`: measure the same saturation throughput repeatedly on restarted servers
 (A/A test).
 
-A closed loop keeps the server busy, so random arrivals do not change the throughput. The host
-causes the differences between windows and between servers.
+A closed loop keeps the server busy, so the throughput does not depend on random arrivals. Only the
+host causes differences between windows and between servers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Rates = list[float]
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Start the servers one after another, and load each server."""
+    """Start the servers one after another, and offer load to each server."""
     run = cast(Run, cell.task.run)
     outcome, reason = Outcome.OK, ""
     record: Mapping[str, Any] = {}
@@ -61,9 +61,9 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the cell offers load: the usual and the longest time.
+    """Return the usual and the longest time in seconds for which the cell offers load.
 
-    All windows have equal length. In the longest case, each window needs all attempts.
+    All windows have equal length. For the longest time, each window needs all attempts.
     """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)

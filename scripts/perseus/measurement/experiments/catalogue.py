@@ -1,9 +1,8 @@
-"""Run the experiment `catalogue`: measure a model in a short time
-(docs/explanation/catalogue.md).
+"""Run the experiment `catalogue`: measure a model in a short time (docs/explanation/catalogue.md).
 
-The experiment measures the service times on a saturated server. A simulated queue with these
-service times gives the largest rate within an SLA. Then a window at a lower rate, with the arrivals
-of the study, certifies this lower rate.
+The experiment measures the service times on a saturated server. The simulation of a queue with
+these service times shows the largest rate within an SLA. Finally, the experiment certifies a lower
+rate in a window with the arrivals of the study.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Limit:
     """The largest rate of a server within an SLA of `sla_ms`, and the certified rate; NaN if
     unknown.
 
-    `stated` is the configuration key that states the SLA: "times_unloaded" or "latency". The
+    `stated` is the configuration key from which the SLA follows: "times_unloaded" or "latency". The
     interval from `low_rps` to `high_rps` comes from the interval of the saturation throughput.
     """
 
@@ -82,7 +81,7 @@ class Limit:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure the model without a server, and then on a server."""
+    """Measure the model first without a server, and then on a server."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
         cell.say("measuring without a server")
@@ -127,9 +126,9 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the cell offers load: the usual and the longest time.
+    """Return the usual and the longest time in seconds for which the cell offers load.
 
-    The usual lengths follow from the number of operations of the model. In the longest case, all
+    The usual time follows from the number of operations of the model. For the longest time, all
     windows have their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
@@ -145,7 +144,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """Return for how many seconds requests count in a window at this rate."""
+    """Return the time in seconds during which a window at this rate counts requests."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -154,16 +153,16 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return for how many seconds requests must count in a window that certifies this rate.
+    """Return the time in seconds during which a window must count requests to certify this rate.
 
-    If the window would exceed MAX_COUNTED_S, the experiment does not certify the rate.
+    If this time exceeds MAX_COUNTED_S, the experiment does not certify the rate.
     """
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """Return for how many seconds a model with this inference time usually gets load for one
-    SLA."""
+    """Return the usual time in seconds for which a model with this inference time gets load to
+    certify a rate for one SLA."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
@@ -182,7 +181,7 @@ def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
 
 
 def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
-    """Yield the SLAs to measure, each with the configuration key that states the SLA."""
+    """Yield the SLAs to measure, each with the configuration key from which the SLA follows."""
     (own,), run = task.slas, cast(Run, task.run)
     multiple_ms = run.times_unloaded * unloaded_ms
     yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})

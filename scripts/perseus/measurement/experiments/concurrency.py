@@ -2,8 +2,9 @@
 flight.
 
 A closed loop sends a request after each response, so a slow server gets fewer requests. Therefore
-the latencies differ from the latencies of independent users, and say nothing about an SLA. The
-results are comparable with the results of tools that measure closed loops.
+the latencies differ from the latencies of independent users, and do not show whether the server
+keeps an SLA. The results are comparable with the results of other load generators that use closed
+loops.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the cell offers load: the usual and the longest time, which are equal
-    because all windows have their maximum length."""
+    """Return the usual and the longest time in seconds for which the cell offers load. The times
+    are equal, because all windows have their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 
@@ -62,10 +63,10 @@ def sweep(
 ) -> list[Throughput]:
     """Run one window per concurrency, in random order, and return the throughputs.
 
-    In a random order, host drift does not look like a trend over the concurrencies. Every tenant
-    has `concurrency` requests in flight. The verdicts say whether each window is valid, and whether
-    the latencies of the closed loop are within the SLA. The function calls `on_window` after each
-    window, with the remaining seconds of load.
+    Because of the random order, a change of the host's speed does not look like an effect of the
+    concurrency. Every tenant has `concurrency` requests in flight. The verdicts say whether each
+    window is valid, and whether the latencies of the closed loop are within the SLA. The function
+    calls `on_window` after each window, with the remaining seconds of load.
     """
     throughputs: list[Throughput] = []
     order = rng.permutation(np.asarray(_concurrencies(task)))

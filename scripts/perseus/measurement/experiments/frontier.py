@@ -23,7 +23,8 @@ __all__ = ["empty_record", "load_s", "measure"]
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Search for the peak of the next mix, unless a prediction of the peak is good enough."""
+    """Predict the peak of the next mix, or search for the peak if no prediction is accurate
+    enough."""
     wanted, run = next_mix(cell), cast(Run, cell.task.run)
     weights, within_percent = wanted.run.weights, run.predict_within_percent
     peak = predicted_peak(cell, weights, within_percent) if run.predict else None
@@ -36,7 +37,7 @@ def empty_record(cell: CellUnderTest) -> dict[str, Any]:
 
 
 def next_mix(cell: CellUnderTest) -> WantedPeak:
-    """Return the load line of the mix that follows the earlier mixes."""
+    """Choose the next mix from the results of the earlier mixes, and return its load line."""
     run, tenants = cast(Run, cell.task.run), len(cell.task.tenants)
     weights = next_weights(tenants, measured_mixes(cell.inputs.earlier_records))
     return wanted_peak(cell, run.of_weights(weights))

@@ -28,8 +28,8 @@ def empty_record(cell: CellUnderTest) -> dict[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds a slow model gets load: the usual and the longest time. Windows of
-    fast models end earlier."""
+    """Return the usual and the longest time in seconds for which a slow model gets load. With fast
+    models, the windows are shorter."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

@@ -1,8 +1,8 @@
 """Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed rates.
 
-The experiment sends exactly the same arrivals twice to the same server: once with all tenants
-together, and once with each tenant alone. Therefore the other tenants cause any difference between
-the latencies (docs/explanation/replay.md).
+The experiment sends the same arrivals to the same server twice: to all tenants together, and to
+each tenant alone. Therefore any difference between the latencies of a tenant is an effect of the
+other tenants (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the warm-up and all phases take: the usual and the longest time. In
-    the longest case, each phase needs all attempts."""
+    """Return the usual and the longest time in seconds that the warm-up and all phases take. For
+    the longest time, each phase needs all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -124,11 +124,11 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def each_phase(
     cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
 ) -> Iterator[list[Offered]]:
-    """Warm the server up, then yield the results of each phase: one result for each tenant with
-    load.
+    """Warm the server up, and then yield the results of each phase, with one result for each tenant
+    with load.
 
-    The phases are in random order, so that a drift of the server does not look like a difference
-    between phases. Raises ServerError if the server dies.
+    The phases are in random order, so that a slow change of the server's speed does not look like a
+    difference between phases. Raises ServerError if the server dies.
     """
     phases = run.phases(len(drawn))
     usual_s = run.duration_s + grace_s(cell.task.slas)
@@ -149,8 +149,8 @@ def one_phase(
 ) -> list[Offered]:
     """Return the results of the tenants with load in one phase.
 
-    The function repeats an invalid window. The last attempt tolerates a busy host, and counts even
-    if the window is invalid.
+    The function repeats an invalid window. The last attempt tolerates a busy host. The function
+    returns its results even if its window is invalid.
     """
 
     def offer(tolerance: Tolerance) -> Window:
@@ -170,8 +170,8 @@ def one_window(
     drawn: Sequence[Schedule],
     tolerance: Tolerance,
 ) -> Window:
-    """Offer the arrivals of the tenants with load, and wait until all responses have arrived, at
-    most DRAIN_S seconds."""
+    """Offer the arrivals of the tenants with load, and then wait for all responses, for at most
+    DRAIN_S seconds."""
     duration_s = cast(Run, task.run).duration_s
     times_s = [each.times_s if i in phase.loaded else NONE for i, each in enumerate(drawn)]
     with system.offer_at(times_s) as load:
@@ -222,7 +222,7 @@ def tenant_result(
 
 
 def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell. An invalid window is a failure of the cell, but a missed SLA
-    is a result."""
+    """Return the outcome of the cell. With an invalid window, the cell fails. A missed SLA is a
+    valid result."""
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

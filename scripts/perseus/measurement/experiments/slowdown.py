@@ -1,7 +1,8 @@
 """Run the experiment `slowdown`: measure the latency of every tenant, alone and beside every other
 tenant, at the same rate.
 
-Compared windows follow each other directly, so that host drift hardly matters.
+Windows to be compared follow each other directly, so that changes of the host's speed hardly
+matter.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ OnWindow = Callable[[Window, float], None]
 
 @dataclass(frozen=True)
 class Seen:
-    """The counted requests of a tenant in one window, and the verdict on its SLA.
+    """Statistics of the counted requests of a tenant in one window, and the verdict on the tenant's
+    SLA.
 
     `mean_ms` is the mean latency of the answered requests, with a 95 % interval by batch means.
     """
@@ -114,8 +116,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the windows of all rounds take: the usual and the longest time. In
-    the longest case, each window needs all attempts."""
+    """Return the usual and the longest time in seconds that the windows of all rounds take. For the
+    longest time, each window needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -127,8 +129,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def offered_rps(
     run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]
 ) -> tuple[float, ...]:
-    """Return the rate of each tenant; NaN if the rate depends on a dedicated peak that was not
-    found."""
+    """Return the rate of each tenant; NaN if the rate depends on an unknown dedicated peak."""
     if run.percent_of_peak is None:
         return (cast(float, run.rate_rps),) * len(names)
     return tuple(run.percent_of_peak / 100 * dedicated_rps[name] for name in names)
@@ -166,8 +167,7 @@ def one_step(
 ) -> Step:
     """Run one window of a round. The function repeats an invalid window.
 
-    The length of the window, and the rules for its verdict, are as in phase `alone` at the end of a
-    search.
+    Length and verdict of the window follow the rules for phase `alone` at the end of a search.
     """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
     elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
@@ -200,8 +200,8 @@ def seen_of(window: Window, tenant: int, grace: float) -> Seen:
 
 
 def of_pairs(steps: Sequence[Step]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell, and the reason. The outcome is `ok` if the window of at least
-    one pair is valid."""
+    """Return the outcome of the cell, and the reason. The outcome is `ok` if at least one pair has
+    a valid window."""
     pairs = [step for step in steps if len(step.tenants) > 1]
     if any(step.outcome is Outcome.OK for step in pairs):
         return Outcome.OK, ""

@@ -1,8 +1,9 @@
 """Run the experiment `soak`: offer fixed load for hours to one server, and after each window read
 the server's memory use and number of open files.
 
-The load consists of consecutive windows, so that the client stores the requests of one window only.
-The server is idle between windows, so the readings do not include the memory of requests in flight.
+The load consists of consecutive windows, so that the client keeps only the requests of one window
+in memory. The server is idle between windows, so the readings do not include the memory of requests
+in flight.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Soaked:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Offer the configured rates until the configured time is over or the server ends."""
+    """Offer the configured rates until the configured time is over, or until the server ends."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -68,8 +69,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the cell offers load: the usual and the longest time, which are equal
-    because no window runs again."""
+    """Return the usual and the longest time in seconds for which the cell offers load. The times
+    are equal, because the experiment repeats no window."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
@@ -89,10 +90,10 @@ def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) 
 
 
 def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float]) -> Soaked:
-    """Offer all windows, as long as the server is alive.
+    """Offer the load of one window after another. Stop early if the server ends.
 
     No host stays idle for hours, so a soak test accepts more load of other processes than a search.
-    Late sends add noise to a soak test, but no trend.
+    Late sends add noise to the readings of a soak test, but no trend.
     """
     count = windows_of(cell.task)
     elapsed_s = open_loop_s(cell.task, cast(Run, cell.task.run).window_s)
@@ -129,8 +130,8 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome of a soak test in which the server ended. The end of the server is a
-    result after at least one window, and a failure before the first window."""
+    """Return the outcome of a soak test in which the server ended. After at least one complete
+    window, the end of the server is a result of the test. Earlier, the test has failed."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"

@@ -2,9 +2,9 @@
 responses.
 
 Perseus checks and monitors the first server as in every cell, but leaves its start time out of the
-results. Later servers get no requests before the measured requests. The states of the page cache
-alternate from start to start, so that host drift does not look like a difference between the
-states.
+results. All later servers get no requests before the measured requests. The states of the page
+cache alternate from start to start, so that a change of the host's speed does not look like an
+effect of the page cache.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Start:
 
     `page_cache` is the requested state of the page cache. `resident_share` is the share (0..1) of
     the model files that the page cache holds. `ready_s` is the time until the server is ready.
-    `load_s` contains the times to load the models, only for tenants whose load time is in the
-    server's log. `first_inference_ms` is the latency of the first request, and
-    `steady_inference_ms` the median latency of later single requests.
+    `load_s` contains the times to load the models, for tenants whose load time is in the server's
+    log. `first_inference_ms` is the latency of the first request, and `steady_inference_ms` the
+    median latency of later single requests.
     """
 
     page_cache: str
@@ -88,7 +88,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how many seconds the experiment takes: the usual and the longest time."""
+    """Return the usual and the longest time in seconds that the experiment takes."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds

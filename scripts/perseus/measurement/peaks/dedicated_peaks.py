@@ -43,7 +43,7 @@ def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
 
 
 class DedicatedRecord(SearchRecord):
-    """The record of a cell with one tenant, whose load factor is the rate of the tenant in
+    """The record of a cell with one tenant. Its load factors are rates of the tenant in
     requests/s."""
 
     @property
@@ -76,8 +76,8 @@ class DedicatedPeaks:
         return cls(mean_rps, records)
 
     def why_blocked(self, needed: Collection[str]) -> str:
-        """Name the cells that found no dedicated peak of a needed tenant, and state how these cells
-        ended.
+        """Return a text that names the cells that found no dedicated peak of a needed tenant, and
+        states the outcomes of these cells.
 
         The text is empty if all needed tenants have a peak.
         """

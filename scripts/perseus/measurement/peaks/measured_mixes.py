@@ -20,7 +20,8 @@ class MixRecord(SearchRecord):
 
 
 def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
-    """Return each measured mix once, with its sharing ratio over all repeats that found a limit."""
+    """Return one entry per measured mix, with the mean sharing ratio of the repeats that found a
+    limit."""
     of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
     for path in records:
         record = MixRecord.model_validate_json(path.read_bytes())

@@ -41,9 +41,9 @@ def predicted_peak(
     must measure the mix.
 
     Perseus must measure the mix in three cases: a dedicated peak is unknown, earlier cells measured
-    too few mixes, or the best prediction model is not accurate enough. The error of a prediction
-    must be at most `within_percent` percent. If `within_percent` is None, the error must be at most
-    the error of a second measurement.
+    too few mixes, or the best prediction model is not accurate enough. The error of an accurate
+    prediction is at most `within_percent` percent, or, if `within_percent` is None, at most the
+    error of a second measurement.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -104,8 +104,8 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """Return, for each tenant and each copy, the records of the repeats that found its dedicated
-    peak."""
+    """Return, by tenant, the records of the repeats that found the dedicated peak. Copies of a
+    model are tenants, too."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -168,8 +168,8 @@ def _known(
 ) -> Known:
     """Return the measured sharing ratio of a mix, and its uncertainty.
 
-    `found_alone` contains, by tenant, posterior draws of the dedicated peak divided by its
-    estimate.
+    `found_alone` contains, by tenant, posterior draws of the dedicated peak, each divided by the
+    estimate of the dedicated peak.
     """
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))

@@ -22,8 +22,9 @@ from perseus.serving.failures import ServerError
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
     """Search for the limit of the load line on a fresh server, and return the findings of the cell.
 
-    Raises BlockedError, without a start of a server, if a needed dedicated peak is unknown. Raises
-    ServerError if the server does not start, VerificationError if the server sends wrong responses.
+    Raises BlockedError before the start of a server if a needed dedicated peak is unknown. Raises
+    ServerError if the server does not start, and VerificationError if the server sends wrong
+    responses.
     """
     if wanted.blocked:
         raise BlockedError(wanted.blocked)

@@ -15,9 +15,9 @@ from perseus.study.experiments.peak import Run
 class WantedPeak:
     """The load line on which a cell searches for the limit.
 
-    If the load line is a mix, `run` contains the weights of the mix. The load line depends on
-    `dedicated_rps`, the dedicated peaks by tenant in requests/s, NaN if unknown. `blocked` states
-    why the cell has no load line, and is empty otherwise.
+    If the load line belongs to a mix, `run` contains the weights of the mix. `dedicated_rps`
+    contains the dedicated peaks on which the load line depends, by tenant in requests/s, NaN if
+    unknown. `blocked` states why the cell has no load line, and is empty otherwise.
     """
 
     run: Run
@@ -29,7 +29,7 @@ def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
     """Return the load line of the cell.
 
     If the run states shares of a demand (`rate_shares`), the weights of the mix follow from these
-    shares and the dedicated peaks. If a dedicated peak is unknown, the mix has no weights.
+    shares and the dedicated peaks. If a needed dedicated peak is unknown, the mix has no weights.
     """
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)
     idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}

@@ -73,4 +73,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Write no log entry, so that readings by Prometheus do not fill the log."""
+        """Ignore the message, so that readings by Prometheus do not fill the log."""

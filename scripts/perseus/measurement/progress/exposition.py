@@ -47,10 +47,10 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
 
 def _parameters(query: str) -> dict[str, str]:
     """Return URL parameters as labels in Prometheus's format. If a parameter has several values,
-    its first value counts.
+    the function uses the first value.
 
-    The function omits parameters whose name is no valid label, since Prometheus would refuse all
-    targets.
+    The function omits parameters whose name is not a valid label, because Prometheus would refuse
+    all targets.
     """
     return {
         f"__param_{name}": values[0]

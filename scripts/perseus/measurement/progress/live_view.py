@@ -46,7 +46,7 @@ since another program may print a line first and its newline later."""
 def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnProgress | None]:
     """Show the progress below all printed lines while the context is open.
 
-    Yields None if `stream` is no terminal, or is a terminal that cannot move its cursor.
+    Yields None if `stream` is not a terminal that can move its cursor.
     """
     console = Console(file=stream)
     if not (stream.isatty() and console.is_interactive):
@@ -72,7 +72,7 @@ class _View(RenderHook):
     def show(self, progress: Progress) -> None:
         """Show the progress.
 
-        The first call starts the view, so that its thread runs on the CPUs of the job.
+        The first call starts the thread of the view, which then runs on the CPUs of the job.
         """
         is_first, self._progress = self._progress is None, progress
         if is_first:

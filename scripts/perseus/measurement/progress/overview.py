@@ -31,9 +31,9 @@ class AloneCell(Part):
 class RunPlan(Part):
     """The cells of a run.
 
-    `started_s` is the start on the Unix clock in seconds. `load_s` contains the estimated seconds
-    of load of each cell. `raw` is the folder with the raw results. `alone` contains the dedicated
-    cells.
+    `started_s` is the start time of the run on the Unix clock, in seconds. `load_s` contains the
+    estimated seconds of load of each cell. `raw` is the folder with the raw results. `alone`
+    contains the dedicated cells.
     """
 
     started_s: float
@@ -56,7 +56,8 @@ class KnownPeaks:
 class Overview:
     """The position of a cell in its run, and the known dedicated peaks.
 
-    The cell is number `number` of `total` cells. After the cell, `later_s` seconds of load remain.
+    The cell is number `number` of `total` cells. `later_s` is the estimated load in seconds of the
+    cells after this cell.
     """
 
     number: int

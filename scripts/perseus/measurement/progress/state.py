@@ -69,8 +69,8 @@ class Progress(Part):
         seconds_left: float | None,
         text: str = "",
     ) -> Progress:
-        """Compute the state from the rows of windows.parquet. `seconds_left` is the remaining load
-        in seconds."""
+        """Compute the state from the rows of windows.parquet. `seconds_left` is the estimated
+        remaining time of load in seconds."""
         own = [row for row in rows if row["attempt"] == attempt]
         last = {row["tenant"]: row for row in own if row["window"] == own[-1]["window"]}
         verdicts = {row["window"]: str(row["window_verdict"]) for row in own}

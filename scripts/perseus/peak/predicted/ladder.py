@@ -1,5 +1,5 @@
-"""Define prediction models for the sharing ratio of a mix. Each prediction model needs more data
-than the previous one.
+"""Define prediction models for the sharing ratio of a mix. From the simplest to the most complex,
+each prediction model needs more data.
 
 The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix. No
 prediction model uses a measurement of the mix itself.
@@ -59,8 +59,8 @@ class LadderStep(StrEnum):
 
 @dataclass(frozen=True)
 class Shared:
-    """A mix on a shared server: the tenants, and the share of the mix that each tenant has. The
-    shares add up to 1.
+    """A mix on a shared server: the tenants, and the share of each tenant in the mix. The shares
+    add up to 1.
 
     At load factor 1, the rate of a tenant is its share times its dedicated peak. `arrivals` is None
     if the arrival process is unknown.
@@ -118,7 +118,7 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """Return a cache of the simulated limits, since several prediction models need the same
+        """Return a cache of simulated limits, because several prediction models need the same
         limits."""
         return {}
 
@@ -159,7 +159,8 @@ class Shared:
         between two of its requests; shape (tenants,).
 
         The share is the mean over the requests of the tenant, and at most 1. The share is 1 if each
-        request follows a request of another tenant that uses at least as much memory.
+        request follows a request of another tenant, and the other tenant uses at least as much
+        memory.
         """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
@@ -174,8 +175,8 @@ class Shared:
 class Known:
     """A mix with a measured sharing ratio.
 
-    `noise` is the standard deviation of log(ratio), from the interval of the ratio, and 0 if the
-    ratio is exact.
+    `noise` is the standard deviation of log(ratio), which follows from the interval of the ratio,
+    and is 0 for an exact ratio.
     """
 
     shared: Shared
@@ -214,8 +215,8 @@ def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit under processor sharing, times a constant: the median ratio of measured to
-    simulated limits."""
+    """Return the simulated limit under processor sharing, multiplied by the median of measured /
+    simulated limit over other mixes."""
     parts = [
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
     ]
@@ -228,8 +229,8 @@ def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
     copy of its model; shape (tenants,).
 
     The increase is computed from a measured mix of copies. The increase is 0 if the copies share
-    the server better than the simulated queue. For a model without a measured mix of copies, the
-    function uses the mean increase of the other models; NaN without any mix of copies.
+    the server better than the simulated queue predicts. For a model without a measured mix of
+    copies, the function uses the mean increase of the other models; NaN without any mix of copies.
     """
     excess: dict[str, list[float]] = {}
     for each in known:

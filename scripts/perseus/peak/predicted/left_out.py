@@ -1,5 +1,5 @@
 """Compute the errors of predictions by cross-validation: a prediction model predicts each measured
-mix without the measurement of this mix."""
+mix from the other measurements."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ UPPER = (1 + CONFIDENCE) / 2
 
 
 class Out(StrEnum):
-    """What a cross-validation leaves out when it predicts a mix: the mix itself, all mixes with one
-    of its models, or all mixes on its server."""
+    """The measurements that a cross-validation leaves out to predict a mix: the mix itself, all
+    mixes that contain one of its models, or all mixes on its server."""
 
     MIX = "mix"
     MODEL = "model"
@@ -44,11 +44,11 @@ class Error:
 def errors(
     step: LadderStep, out: Out, server: str, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[Error]:
-    """Yield the prediction error of every mix of different models on a server; `known` contains
-    mixes by server.
+    """Yield the prediction error of every mix of different models on `server`. `known` contains the
+    measured mixes by server.
 
     The error is NaN if the prediction model cannot predict the mix from the remaining measurements.
-    For `Out.MODEL`, a mix has one error per model that is left out.
+    With `Out.MODEL`, the function yields one error per mix and model of the mix.
     """
     for each in known[server]:
         if not each.shared.is_of_copies:
@@ -60,8 +60,8 @@ def errors(
 def _left(
     out: Out, server: str, of: Known, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[list[Known]]:
-    """Yield the measurements without the mix, without each model of the mix in turn, or without the
-    server."""
+    """Yield the measurements without this mix, without all mixes that contain one of its models
+    (for each model in turn), or without all mixes on its server."""
     if out is Out.MIX:
         yield [each for each in known[server] if each is not of]
     elif out is Out.MODEL:
@@ -75,11 +75,11 @@ def _left(
 class Accuracy:
     """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
-    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). The
-    class corrects later predictions by the bias. `noise` is the standard deviation of log(measured
-    ratio). If the mixes were measured within a quarter of an hour, their scatter may be smaller
-    than the noise. `missed` is the number of mixes that kept no SLA at any load. No prediction
-    model covers mixes without a limit, so these mixes count as predictions outside of the interval.
+    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). The bias
+    is used to correct later predictions. `noise` is the standard deviation of log(measured ratio).
+    If the mixes were measured within a quarter of an hour, the prediction errors may scatter less
+    than the noise. `missed` is the number of mixes that violate an SLA at every load. No prediction
+    model can predict these mixes, so each is treated as a prediction outside its interval.
     """
 
     step: LadderStep
@@ -91,44 +91,44 @@ class Accuracy:
 
     @property
     def is_as_good_as_measuring(self) -> bool:
-        """Return whether 90 % of the predictions are as close to a measurement as a second
-        measurement would be."""
+        """Return whether 90 % of the predictions are as close to a measurement as a repeated
+        measurement."""
         scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
 
     @property
     def half_width(self) -> float:
-        """Return half the relative width of the interval of a prediction, measured on the upper
-        side, which is the wider side."""
+        """Return the distance from the middle of a prediction interval to its upper end, as a share
+        of the middle."""
         return float(np.expm1(np.max(self._off(self._upper, UPPER))))
 
     @property
     def _upper(self) -> float:
-        """Return the cumulative probability of the prediction errors at the upper end of the
-        interval.
+        """Return the cumulative probability at the upper end of the interval of a prediction.
 
-        With this probability, the interval of a prediction contains a share CONFIDENCE of all
-        mixes, including mixes without a limit.
+        With this probability, the interval contains a share CONFIDENCE of all mixes, including
+        mixes that violate an SLA at every load.
         """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
-        """Return quantiles of log(measured / predicted) around the bias.
+        """Return quantiles of log(measured / predicted) - bias.
 
-        The first result comes from the scatter of n errors, the second result from the noise of the
-        measured ratios.
+        The first result follows from the scatter of the n errors, and the second result follows
+        from the noise of the measured ratios.
         """
         wider = np.sqrt(1 + 1 / self.n)
         scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Return the prediction interval around a predicted ratio."""
+        """Return the prediction interval of the measured ratio, from the predicted ratio."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """Return draws of the measured ratio at these cumulative probabilities in (0, 1)."""
+        """Return quantiles of the measured ratio at the cumulative probabilities `levels` in (0,
+        1)."""
         scatter, noise = self._off(UPPER, UPPER)
         off = self._off(levels, levels)[0 if scatter > noise else 1]
         drawn: Floats = ratio * np.exp(self.bias + off)
@@ -136,10 +136,11 @@ class Accuracy:
 
 
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
-    """Return, for each prediction model, the error of each mix of different models; shape (mixes,).
+    """Return, for each prediction model, the prediction error for each mix of different models;
+    shape (mixes,).
 
     The prediction of a mix does not use the measurement of this mix. The error is NaN if the
-    prediction is unknown.
+    prediction model cannot predict the mix.
     """
     return {
         step: np.array([each.error for each in errors(step, Out.MIX, "", {"": known})])
@@ -158,13 +159,14 @@ def of_steps_for(
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
     """Return the accuracy of the prediction model whose errors scatter least; None if no prediction
-    model qualifies.
+    model is good enough.
 
-    If several prediction models are equal, the function chooses the simplest. If none qualifies,
-    `why_none` returns the reason. `noise` is the noise of the measured ratios (`noise_of`), and
-    `missed` is the number of mixes that kept no SLA at any load. A prediction model that is chosen
-    for its small errors seems more accurate than it is. Therefore the accuracy comes from a second
-    cross-validation: for each mix, all other mixes determine the prediction model and its bias.
+    If the errors of several prediction models scatter equally, the function chooses the simplest.
+    If the result is None, `why_none` returns the reason. `noise` is the noise of the measured
+    ratios (`noise_of`), and `missed` is the number of mixes that violate an SLA at every load. The
+    function chooses the prediction model with small errors, so these errors underestimate later
+    errors. Therefore the accuracy comes from a second cross-validation: for each mix, all other
+    mixes determine the prediction model and its bias.
     """
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)
@@ -198,7 +200,7 @@ def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
 def _scatter(logs: Floats) -> Floats:
     """Return half the width of the interval of the next prediction error, on a logarithmic scale.
 
-    The known errors (at least two) are on the last axis.
+    The last axis of `logs` contains at least two known errors.
     """
     n = np.isfinite(logs).sum(axis=-1)
     about = logs - np.nanmean(logs, axis=-1, keepdims=True)
@@ -208,11 +210,10 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """Return, for each mix, the error of the prediction model that is best for all other mixes,
-    corrected by the bias.
+    """For each mix, choose the prediction model that is best for all other mixes, subtract its mean
+    error for the other mixes, and return its error for the mix left out.
 
-    The bias is the mean error of this prediction model for the other mixes. `logs` has one row per
-    prediction model.
+    `logs` has one row per prediction model.
     """
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
@@ -225,7 +226,7 @@ def noise_of(known: Sequence[Known]) -> float:
     """Return the median noise of the measured ratios of mixes of different models; NaN without a
     measured ratio.
 
-    Ratios whose interval has an infinite end do not count.
+    The function ignores ratios whose interval has an infinite end.
     """
     of_each = [
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)

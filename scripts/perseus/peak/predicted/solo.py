@@ -36,9 +36,9 @@ class Solo:
     """A tenant on a dedicated server: its dedicated peak and its service times.
 
     `busy_rps` is the saturation throughput, NaN if unknown. `work_s`, shape (n,), contains the
-    service times, measured as the times between responses; empty if unknown. `away_s` is the
-    latency minus waiting time and service time. `memory_bytes` is the memory that an inference
-    accesses, NaN if unknown.
+    service times, measured as the times between responses. If the service times are unknown,
+    `work_s` is empty. `away_s` is the latency minus waiting time and service time. `memory_bytes`
+    is the memory that an inference accesses, NaN if unknown.
     """
 
     model: str
@@ -51,8 +51,8 @@ class Solo:
 
     @classmethod
     def of(cls, repeats: Sequence[FoundAlone], memory_bytes: float) -> Self:
-        """Compute the properties of a tenant from the records of all repeats of its dedicated peak,
-        at least one record."""
+        """Compute the properties of a tenant from one or more records, the repeats of its dedicated
+        peak."""
         (tenant,) = repeats[0].task.tenants
         work_s = [np.array(each.work_ms.get(tenant.name, ())) / 1000 for each in repeats]
         unloaded_s = [_known(each.unloaded_p50_ms[tenant.name]) / 1000 for each in repeats]
@@ -87,7 +87,7 @@ class SawSpeeds(Protocol):
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
     """Return the usual saturation throughput of a tenant alone; NaN if no probe measured it.
 
-    The result is the median of all probes, so a disturbance of one probe hardly matters.
+    The result is the median over all probes, so a disturbance of one probe has little influence.
     """
     seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
     known = seen[np.isfinite(seen)]
@@ -102,15 +102,17 @@ def speed_change(now_rps: float, alone_rps: float) -> float:
 
 
 def limit_change(speed_change: float, utilisation: float) -> float:
-    """Return the factor by which a limit changes if the speed of the server changes by a factor.
+    """Return the factor by which a limit changes if the speed of the server changes by the factor
+    `speed_change`.
 
     `utilisation` is the limit divided by the saturation throughput. If the SLA stays the same, the
     distance between the limit and the saturation throughput is nearly constant (in an M/M/1 queue
     with an SLA on the p95, the distance is ln 20 / SLA). Therefore a factor f close to 1 changes
     the limit by the factor f ^ (1 / utilisation). This power law also keeps the limit positive if f
     is far below 1. If the utilisation is unknown, or at least 1 as with batches, the limit is
-    proportional to the speed. Below MIN_UTILISATION, the SLA is hardly two service times, limits
-    follow no power law, and a larger power would amplify errors of the measured speed.
+    proportional to the speed. Below MIN_UTILISATION, the function uses MIN_UTILISATION: there, the
+    SLA is hardly two service times, limits follow no power law, and a larger power would amplify
+    errors of the measured speed.
     """
     if not utilisation < 1:
         return speed_change
