@@ -369,7 +369,8 @@ def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -
     """Return a text that names a closed loop or an open-loop rate at which other processes
     disturbed all attempts.
 
-    The measured ceiling may then be too low. Without such a load, the text is empty.
+    Because of the disturbance, the measured ceiling may be too low. Without a disturbance, the text
+    is empty.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

@@ -91,7 +91,7 @@ class CellUnderTest:
     """A cell during its measurement.
 
     `say` gets messages about the progress, and `on_progress` gets the progress as numbers.
-    `server_log` is the log of the latest server. `attempt` counts from 1.
+    `server_log` is the log of the latest server. `attempt` is the number of the attempt, from 1.
     """
 
     task: MeasureTask
@@ -129,10 +129,11 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Findings:
-    """The keys that an experiment adds to record.json, and the number of the window whose
-    electrical power is recorded.
+    """The keys that an experiment adds to record.json, and the window whose electrical power is
+    recorded.
 
-    `watched_window` is this number, as in windows.parquet, or -1 for no window.
+    `watched_window` is the number (in windows.parquet) of the window whose power is recorded, or
+    -1.
     """
 
     record: Mapping[str, Any]

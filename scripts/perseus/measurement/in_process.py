@@ -143,7 +143,6 @@ def _backend(runtime: str) -> Any:
 
 
 def _loaded(name: str, file: str) -> ModuleType:
-    """Load a module of the backends."""
     spec = importlib.util.spec_from_file_location(name, BACKENDS / file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -219,8 +219,8 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 
 
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
-    """Return whether an error of the server is a result of the study. Otherwise, the configuration
-    may be wrong.
+    """Return whether an error of the server is a result of the study. An error that is not a result
+    may come from a wrong configuration.
 
     An error of a server with a setting of a grid or a model of a catalogue is a result. For several
     tenants, the error is a result if each tenant was already served alone: for example, the memory

@@ -30,8 +30,8 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths through the places 0 to `places` - 1. Over all paths, each two places are
-    neighbours exactly once.
+    """Return paths through the places 0 to `places` - 1. Over all paths, every pair of places is
+    adjacent exactly once.
 
     The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
     of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For

@@ -78,8 +78,8 @@ def near_its_mean_s(
 ) -> Floats:
     """Return send times whose number is close to `rate_rps` x `duration_s`.
 
-    A window contains few bursts, so the number of arrivals in a random draw is usually much larger
-    or much smaller.
+    A window contains few bursts, so the number of arrivals in a single random draw is usually far
+    from the mean.
     """
     nearest_s, nearest = np.empty(0), np.inf
     for _ in range(MAX_DRAWS):

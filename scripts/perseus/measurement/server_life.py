@@ -59,8 +59,8 @@ class ServerLife:
 
 @contextmanager
 def naming_death(server: RunningServer) -> Iterator[None]:
-    """After an error, raise a ServerError that states the end of the server if the server has
-    ended.
+    """If an error occurs and the server has ended, raise a ServerError that states the end of the
+    server.
 
     If the server ends, the first error may come from a request, from a reading of the statistics,
     or from a client that connects.

@@ -98,9 +98,9 @@ def _instances(server: RunningServer, model: str) -> int | None:
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one warning for each tenant whose throughput exceeds the limit of its model.
 
-    The throughput of a phase is the throughput of its median window. A host that is faster for a
-    second affects only one window, whereas a cache affects all windows. `record` is the cell's part
-    of record.json, and `windows` contains rows of windows.parquet.
+    The throughput of a phase is the median over the windows of the phase. A host that is faster for
+    a second affects only one window, whereas a cache affects all windows. `record` is the cell's
+    part of record.json, and `windows` contains rows of windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
         fastest_rps = _fastest_rps(tenant, windows)
@@ -121,7 +121,7 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
 
 
 def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the throughput of the fastest phase, in requests/s: the median over its windows."""
+    """Return the throughput of the phase with the highest throughput, in requests/s."""
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:
         if each["tenant"] == tenant and each["requests"] >= MIN_REQUESTS:

@@ -89,7 +89,8 @@ def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
     """Return the share of requests whose response takes longer than the SLA from the actual send
     time.
 
-    A request that the client has not sent is not late here, because the client caused its delay.
+    Requests that the client has not sent are not in this share, because the client caused their
+    delay.
     """
     sent = requests.sent_ns > 0
     waited_ms = (requests.sent_ns - requests.intended_ns) / MS

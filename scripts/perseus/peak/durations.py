@@ -1,4 +1,4 @@
-"""Compute the lengths of the windows of a search, and of the whole search, in advance."""
+"""Compute, before a search, how long the search and its windows last."""
 
 from __future__ import annotations
 

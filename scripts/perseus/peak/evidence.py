@@ -16,7 +16,7 @@ from perseus.traffic.requests import Status
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence that one window gives about the limit of one tenant.
+    """The data of one window from which the limit of one tenant is estimated.
 
     `arrivals_s` contains the arrival times of all tenants' requests, in seconds since the start of
     the window. `done_s` contains the response times of this tenant, NaN for a request without a

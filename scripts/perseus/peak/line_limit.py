@@ -44,7 +44,6 @@ def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: 
 
 
 def _lowest(model: LineModel, windows: Sequence[Window], draws: Draws) -> Limit:
-    """Return the lowest of the limits of all tenants that have load."""
     grace = grace_s(model.slas)
     limits = [
         tenant_limit(model, i, [Evidence.of(window, i, sla, grace) for window in windows], draws)

@@ -22,8 +22,8 @@ single requests one after another."""
 
 @dataclass(frozen=True)
 class LoadLine:
-    """Request rates r(s) = base + s x direction in requests/s, with one entry per tenant and the
-    load factor s."""
+    """Request rates r(s) = base + s x direction in requests/s at load factor s, with one entry per
+    tenant."""
 
     base_rps: tuple[float, ...]
     direction_rps: tuple[float, ...]

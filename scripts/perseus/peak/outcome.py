@@ -20,7 +20,7 @@ by a factor of more than CLIFF_LEAP."""
 
 
 class Outcome(StrEnum):
-    """How a search ended: with a result about the server, with a temporary failure, or `blocked`. A
+    """The outcome of a search: a result about the server, a temporary failure, or `blocked`. A
     search is blocked if a dedicated peak that the search needs is unknown."""
 
     OK = "ok"
@@ -108,7 +108,8 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
-    """Return whether a search found or predicted the limit of the server, with its uncertainty.
+    """Return whether the limit of the server and its uncertainty are known, from a search or a
+    prediction.
 
     The result is false if the search found only the limit of the client.
     """
@@ -198,8 +199,8 @@ def why_certification_is_invalid(windows: Sequence[Window]) -> str:
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Return whether the host or the clients disturbed most of the invalid windows, and the reason
-    of the last disturbance."""
+    """Return the outcome for the main cause of the invalid windows (the host or the clients), and
+    the reason of the last window with this cause."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
         return Outcome.DISTURBED, disturbed[-1]
@@ -207,8 +208,8 @@ def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:
-    """Return a text that names the tenants that did not pass in the last certification window, with
-    their reasons."""
+    """Return a text that names the tenants that did not pass in the last certification window, and
+    the reasons."""
     reasons = "; ".join(
         f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
         for name, tenant in zip(names, last.tenants, strict=True)

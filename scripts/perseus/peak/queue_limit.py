@@ -22,7 +22,7 @@ from perseus.traffic.arrivals import Arrivals
 
 
 class Discipline(StrEnum):
-    """How the server serves several tenants with waiting requests.
+    """The rule by which a server serves several tenants with waiting requests.
 
     The factor `slower` multiplies service times. Under processor sharing, service times are longer
     only while another tenant is busy. In the order of arrival, service times are always longer.

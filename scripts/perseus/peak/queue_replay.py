@@ -85,7 +85,7 @@ class QueueReplay:
 
     @property
     def similar(self) -> Floats:
-        """Return the similarity between the loads of each two windows; shape (k, k)."""
+        """Return the similarity of the loads of every pair of windows; shape (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
         return np.array([similarity(scale, scales) for scale in scales])
 

@@ -35,8 +35,8 @@ value."""
 
 @dataclass(frozen=True)
 class TenantWork:
-    """The SLA of a tenant, its service times alone, and its time outside the server (see
-    `queue_limit.Work`)."""
+    """The SLA of a tenant, its service times without other tenants, and its time outside the server
+    (see `queue_limit.Work`)."""
 
     sla: Sla
     work_s: Floats

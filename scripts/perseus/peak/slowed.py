@@ -114,9 +114,9 @@ class _Answers:
         )
 
     def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
-        """Return the speed in an interval as a share of the speed with one tenant, with its
-        standard error. The speed is the sum of the usual service times of all responses, divided by
-        the length of the interval."""
+        """Return the speed in an interval as a share of the speed with one tenant, and the standard
+        error of this share. The speed is the sum of the usual service times of all responses,
+        divided by the length of the interval."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
         # The interval may contain only parts of the first and the last service time.

@@ -133,7 +133,7 @@ def wander(seen: Sequence[Sequence[Speed]]) -> float:
     """Return the standard deviation of log(speed) over time, after subtraction of the measurement
     error.
 
-    `seen` contains the speeds of all tenants at each time. The variance is the mean over the
+    `seen` contains the speeds of all tenants at each time. The variance is averaged over the
     tenants.
     """
     variances = []

@@ -70,8 +70,8 @@ class Steadiness:
 
     @property
     def surely_steady(self) -> bool:
-        """Return whether both halves of the window certainly have similar latencies. The warm-up
-        then ends."""
+        """Return whether both halves of the window certainly have similar latencies. If so, the
+        warm-up ends."""
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
@@ -122,10 +122,10 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 def transient(values: Floats) -> int:
     """Return the number of values in the transient, by the method MSER-5.
 
-    MSER-5 chooses the truncation that minimises the standard error of the mean of the remaining
-    values (White, Simulation 69(6), 1997), on means of five consecutive values. The function
-    truncates at most three quarters of the means, because few remaining means have no reliable
-    standard error.
+    MSER-5 computes the means of each five consecutive values, and chooses the truncation that
+    minimises the standard error of the mean of the remaining means (White, Simulation 69(6), 1997).
+    The function truncates at most three quarters of the means, because few remaining means have no
+    reliable standard error.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
     n = len(groups)

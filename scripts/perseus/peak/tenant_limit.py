@@ -3,10 +3,11 @@
 The sampling error of a window comes mostly from its random arrivals, and the arrival times are
 known. Therefore a virtual queue, a single first-come first-served server, simulates the same
 arrivals. The number of late requests in the virtual queue is a control variate (Law, Simulation
-Modeling and Analysis, 5th ed., section 11.4). If the share of late requests in the virtual queue is
-larger in the window than in the long run, the real server probably also has more late requests than
-in the long run. The windows also show how well the virtual queue reproduces the real server. If the
-virtual queue reproduces the real server badly, the interval of the limit is wider, but still valid.
+Modeling and Analysis, 5th ed., section 11.4). If the virtual queue has a larger share of late
+requests in the window than in a long simulation, the real server probably also has more late
+requests in the window than in a long measurement. The windows also show how well the virtual queue
+reproduces the real server. If the virtual queue reproduces the real server badly, the interval of
+the limit is wider, but still valid.
 """
 
 from __future__ import annotations

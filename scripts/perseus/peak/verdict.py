@@ -2,8 +2,8 @@
 
 INVALID means that the client did not offer the planned load, or that other processes disturbed the
 window. FAIL means that the window violates the SLA, or that the server does not keep up with the
-load. PASS means that the SLA holds with the stated confidence. UNDECIDED means that the data
-suffice for no other verdict.
+load. PASS means that the server keeps the SLA with the stated confidence. UNDECIDED means that the
+data suffice for no other verdict.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, st
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
     """Return the counted requests of a tenant in a window.
 
-    A request counts if its intended send time lies between `settle_s` after the start of the window
+    The intended send times of these requests lie between `settle_s` after the start of the window
     and `grace_s` before the end of the window.
     """
     first_ns = seen.start_ns + round(settle_s * 1e9)
@@ -184,7 +184,8 @@ def judge(
     slowed: float = 1.0,
     tolerance: Tolerance = ON_IDLE_HOST,
 ) -> TenantWindow:
-    """Return the verdict on the counted requests of one tenant, with one-sided `confidence`.
+    """Return the verdict on the counted requests of one tenant, at the one-sided confidence level
+    `confidence`.
 
     The windows in `similar`, each with its weight, help to estimate the clustering of late
     requests. `slowed` is the temporary slowdown of the busy server relative to its usual speed

@@ -123,10 +123,10 @@ class LongRun:
         requests: int,
         run: int = 0,
     ) -> LongRun:
-        """Draw a run of `requests` requests. `shares` contains each tenant's share of the requests;
-        the sum is 1.
+        """Draw a simulation of `requests` requests. `shares` contains each tenant's share of the
+        requests; the sum is 1.
 
-        Calls with the same number `run` draw the same random numbers.
+        Calls with the same `run` (the index of the simulation) draw the same random numbers.
         """
         times = [
             _times_s(arrivals, share, requests, run, tenant) for tenant, share in enumerate(shares)

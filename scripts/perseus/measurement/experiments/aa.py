@@ -63,7 +63,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual and the longest time in seconds for which the cell offers load.
 
-    All windows have equal length. For the longest time, each window needs all attempts.
+    All windows have equal length. The longest time assumes that each window needs all attempts.
     """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
@@ -86,7 +86,7 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
     """Run a window, and return the responses per second of all tenants together.
 
-    An invalid window runs again.
+    The function repeats an invalid window.
     """
 
     def offer(tolerance: Tolerance) -> Window:

@@ -128,8 +128,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual and the longest time in seconds for which the cell offers load.
 
-    The usual time follows from the number of operations of the model. For the longest time, all
-    windows have their maximum length.
+    The usual time follows from the number of operations of the model. The longest time assumes that
+    all windows have their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)

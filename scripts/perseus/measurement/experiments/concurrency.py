@@ -49,8 +49,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the cell offers load. The times
-    are equal, because all windows have their maximum length."""
+    """Return the usual and the longest time in seconds for which the cell offers load. The two
+    times are equal, because all windows have their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 

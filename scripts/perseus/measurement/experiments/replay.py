@@ -112,8 +112,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds that the warm-up and all phases take. For
-    the longest time, each phase needs all attempts."""
+    """Return the usual and the longest time in seconds that the warm-up and all phases take. The
+    longest time assumes that each phase needs all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -150,7 +150,7 @@ def one_phase(
     """Return the results of the tenants with load in one phase.
 
     The function repeats an invalid window. The last attempt tolerates a busy host. The function
-    returns its results even if its window is invalid.
+    returns the results of the last attempt even if the window is invalid.
     """
 
     def offer(tolerance: Tolerance) -> Window:

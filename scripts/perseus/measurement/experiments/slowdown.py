@@ -59,7 +59,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """One window of the experiment: the tenants with load, and their results. Rounds count from 1.
+    """One window of the experiment: the tenants with load, and their results. Rounds are numbered
+    from 1.
 
     If the window was invalid at every attempt, the step has an `outcome` and a `reason`, and no
     results.
@@ -116,8 +117,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds that the windows of all rounds take. For the
-    longest time, each window needs all attempts."""
+    """Return the usual and the longest time in seconds that the windows of all rounds take. The
+    longest time assumes that each window needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))

@@ -69,8 +69,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the cell offers load. The times
-    are equal, because the experiment repeats no window."""
+    """Return the usual and the longest time in seconds for which the cell offers load. The two
+    times are equal, because the experiment repeats no window."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
@@ -131,7 +131,8 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
     """Return the outcome of a soak test in which the server ended. After at least one complete
-    window, the end of the server is a result of the test. Earlier, the test has failed."""
+    window, the end of the server is a result of the test. Before the end of the first window, the
+    test has failed."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"

@@ -1,9 +1,9 @@
 """Run the experiment `startup`: measure the time from the start of a fresh server to its first
 responses.
 
-Perseus checks and monitors the first server as in every cell, but leaves its start time out of the
-results. All later servers get no requests before the measured requests. The states of the page
-cache alternate from start to start, so that a change of the host's speed does not look like an
+Perseus checks and monitors the first server as in every cell, so the results exclude the start time
+of this server. All later servers get no requests before the measured requests. The states of the
+page cache alternate from start to start, so that a change of the host's speed does not look like an
 effect of the page cache.
 """
 

@@ -190,8 +190,8 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """Return the sharing ratio of one repeat. The dedicated peaks are corrected for host drift
-    between the cells."""
+    """Return the sharing ratio of one repeat. The dedicated peaks are corrected for changes of the
+    host's speed between the cells."""
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

@@ -28,7 +28,7 @@ class WantedPeak:
 def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
     """Return the load line of the cell.
 
-    If the run states shares of a demand (`rate_shares`), the weights of the mix follow from these
+    If `run` contains shares of a demand (`rate_shares`), the weights of the mix follow from these
     shares and the dedicated peaks. If a needed dedicated peak is unknown, the mix has no weights.
     """
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)

@@ -2,7 +2,7 @@
 
 The cursor stays above the view, on an empty line. Output of other programs, such as the message of
 Snakemake after Ctrl-C, appears on the empty line and remains. To erase the view, Perseus erases
-everything below the cursor, so it need not know the size of the view.
+everything below the cursor, so Perseus need not know the size of the view.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Define prediction models for the sharing ratio of a mix. From the simplest to the most complex,
-each prediction model needs more data.
+"""Define prediction models for the sharing ratio of a mix. A more complex prediction model needs
+more data.
 
 The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix. No
 prediction model uses a measurement of the mix itself.

@@ -48,7 +48,7 @@ def errors(
     measured mixes by server.
 
     The error is NaN if the prediction model cannot predict the mix from the remaining measurements.
-    With `Out.MODEL`, the function yields one error per mix and model of the mix.
+    With `Out.MODEL`, the function yields one error for each model of each mix.
     """
     for each in known[server]:
         if not each.shared.is_of_copies:
@@ -79,7 +79,8 @@ class Accuracy:
     is used to correct later predictions. `noise` is the standard deviation of log(measured ratio).
     If the mixes were measured within a quarter of an hour, the prediction errors may scatter less
     than the noise. `missed` is the number of mixes that violate an SLA at every load. No prediction
-    model can predict these mixes, so each is treated as a prediction outside its interval.
+    model can predict these mixes, so each of these mixes is treated as a prediction outside its
+    interval.
     """
 
     step: LadderStep
