@@ -132,8 +132,8 @@ class Findings:
     """The keys that an experiment adds to record.json, and the window whose electrical power is
     recorded.
 
-    `watched_window` is the number (in windows.parquet) of the window whose power is recorded, or
-    -1.
+    `watched_window` is the number (in windows.parquet) of the window whose power is recorded, or -1
+    for no window.
     """
 
     record: Mapping[str, Any]

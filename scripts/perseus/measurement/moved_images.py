@@ -29,8 +29,8 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     current image.
 
     The list is empty if no container engine knows the image. For apptainer, the list is always
-    empty, because apptainer reports no image ids. The image of apptainer is a file, and Snakemake
-    detects changes of files.
+    empty, because apptainer reports no image ids. If the image is a file, Snakemake detects its
+    changes.
     """
     told = {path: image for path in records if (image := _measured_with(Path(path)))}
     engine = shutil.which(server.launcher)

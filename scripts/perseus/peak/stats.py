@@ -112,8 +112,8 @@ class Exceedances:
 
     A cluster is a series of late requests between which the latency never recovered.
     `episode_squares` is the sum of the squared sizes of all clusters. `correlation` is the
-    integrated autocorrelation time of the latencies, in requests. To compute `correlation`,
-    latencies below QUIET times the SLA are set to QUIET times the SLA.
+    integrated autocorrelation time of the latencies, in requests. For `correlation`, latencies are
+    clipped to the range from QUIET to 10 times the SLA.
     """
 
     requests: int

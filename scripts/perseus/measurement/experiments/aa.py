@@ -1,8 +1,8 @@
 """Run the experiment `aa`: measure the same saturation throughput repeatedly on restarted servers
 (A/A test).
 
-A closed loop keeps the server busy, so the throughput does not depend on random arrivals. Only the
-host causes differences between windows and between servers.
+A closed loop keeps the server busy, so the throughput does not depend on random arrivals. The host
+causes the differences between windows and between servers.
 """
 
 from __future__ import annotations

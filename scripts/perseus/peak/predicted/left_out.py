@@ -159,8 +159,8 @@ def of_steps_for(
 
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
-    """Return the accuracy of the prediction model whose errors scatter least; None if no prediction
-    model is good enough.
+    """Return the accuracy of the prediction model whose errors scatter least; None if the
+    measurements do not suffice.
 
     If the errors of several prediction models scatter equally, the function chooses the simplest.
     If the result is None, `why_none` returns the reason. `noise` is the noise of the measured
