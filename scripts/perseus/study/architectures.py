@@ -71,7 +71,8 @@ def default_weights() -> dict[str, Weights]:
 
 
 def best_weights(architecture: str, input_px: int) -> Weights | None:
-    """Return the most accurate weights of an architecture for images of `input_px`, or None."""
+    """Return the most accurate weights of an architecture for images of size `input_px`, or
+    None."""
     fitting = [
         each
         for each in all_weights()

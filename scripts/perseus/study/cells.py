@@ -33,7 +33,7 @@ estimates the error of this prediction from four other mixes."""
 
 @dataclass(frozen=True)
 class Asked:
-    """The work of one cell of an experiment (its run), and the preset of this work."""
+    """A run (the work of one cell of an experiment), and the preset of the run."""
 
     run: ExperimentRun
     preset: str
@@ -91,7 +91,8 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """Id of the cell without the number of the repeat, so equal for all repeats."""
+        """Id of the cell without the repeat number. All repeats of one run have this id in
+        common."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
@@ -119,7 +120,7 @@ class Study:
         return self.definition.study
 
     def repeats(self, preset: str) -> range:
-        """Return the numbers of the repeats of each cell with this preset, from 1."""
+        """Return the repeat numbers 1, 2, ... of the cells with this preset."""
         chosen = self.definition.measurement.repeats or PRESETS[preset].repeats
         return range(1, chosen + 1)
 
@@ -162,10 +163,10 @@ class Study:
         """Kinds of experiments and other properties of the study, which determine its figures.
 
         The other properties are "grid" (the study has a grid), "demand" (the study has a demand),
-        "prices" (the study searches peaks, and a server has a price), "servers" ("prices", with
-        several servers), "choice" ("prices", with several servers or a shared server),
-        "preprocessing" (tenants with preprocessing) and "mixes" (a server with at least
-        `MIXES_TO_PREDICT` mixes).
+        "prices" (the study searches peaks, and a server has a price), "servers" (as "prices", and
+        the study has several servers), "choice" (as "prices", and the study has several servers or
+        a shared server), "preprocessing" (tenants with preprocessing) and "mixes" (a server with at
+        least `MIXES_TO_PREDICT` mixes).
         """
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
@@ -232,8 +233,8 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """Yield the runs of all experiments of a scenario. The demand determines one mix of a
-        `frontier` of three or more tenants."""
+        """Yield the runs of all experiments of a scenario. If a `frontier` has three or more
+        tenants, one of its mixes has the ratio of the demand."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
@@ -259,8 +260,8 @@ class Study:
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells of the earlier mixes, whose results determine the weights of the mix of
-        the cell `of`."""
+        """Return the cells that measure the earlier mixes. The results of these cells determine the
+        weights of the mix of the cell `of`."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs

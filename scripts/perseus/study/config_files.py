@@ -14,8 +14,8 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 def merged(default: Any, given: Any) -> Any:
-    """Return a configuration merged over the default configuration. Mappings merge, and all other
-    values replace the values of the default."""
+    """Return a configuration merged over the default configuration. Mappings are merged key by key.
+    Any other value replaces the value of the default."""
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
@@ -33,7 +33,7 @@ def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the text of a problem; if a Snakemake profile sets the invalid key, the text says
+    """Return the text of a problem. If a Snakemake profile sets the invalid key, the text says
     so."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem

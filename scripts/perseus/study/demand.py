@@ -1,7 +1,7 @@
 """Define the demand of a study: the requests/s for each model, and conditions for the fleet (the
 servers that carry the demand).
 
-The demand affects tables, and only one measurement: one mix of a `frontier`.
+The demand affects tables, but only one measurement: one mix of a `frontier`.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class ModelDemand(Part):
 
     @property
     def levels_rps(self) -> tuple[float, ...] | None:
-        """Return the rates in requests/s at the three levels; None if the rates come from a trace
-        or are incomplete."""
+        """Return the rates in requests/s at the low, typical and peak level. The result is None if
+        the rates come from a trace or are incomplete."""
         if self.rps is not None:
             return (self.rps,) * len(LEVELS)
         three = self.low_rps, self.typical_rps, self.peak_rps
@@ -201,13 +201,11 @@ def interval_rates_rps(
 def request_percentiles(
     rates_rps: NDArray[np.float64], requests: NDArray[np.int64], percentiles: Sequence[float]
 ) -> tuple[float, ...]:
-    """Return, for each p in `percentiles`, the lowest rate that at least p % of the requests do not
-    exceed.
+    """For each p in `percentiles`, return the lowest rate r such that at least p % of the requests
+    arrive in intervals with a rate of at most r.
 
-    The rate of a request is the rate of its interval.
-
-    Percentiles of intervals would be 0 for a model with requests in few intervals, so the fleet
-    would have no server for this model.
+    If a model has requests in few intervals only, a percentile over all intervals would be 0, and
+    the fleet would have no server for this model.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

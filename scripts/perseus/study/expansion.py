@@ -15,8 +15,8 @@ def expanded(
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
     """Return the definition with one scenario for each measurable setting of a grid, and the grids.
 
-    The checks must have found no problem in the definition. `most_cores` is the largest number of
-    cores of a server on this machine, or None if unknown.
+    The definition must have passed all checks. `most_cores` is the largest number of cores that a
+    server on this machine can have, or None if unknown.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

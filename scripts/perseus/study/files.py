@@ -69,7 +69,7 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 def dedicated(study: Study, of: Cell) -> list[str]:
     """Return the files with the dedicated peaks that the cell `of` needs.
 
-    With one repeat, these are the raw-results folders. With several repeats, one file for each
+    With one repeat, the files are raw-results folders. With several repeats, one file for each
     dedicated peak joins the repeats, which keeps the job graph of large studies small.
     """
     if len(study.repeats(of.preset)) == 1:
@@ -103,8 +103,7 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
 def _served_samples(study: Study, of: Scenario) -> list[str]:
     """Return the user's example files for models that the server already has.
 
-    Deployed models need no such files here: their examples are in the files with their reference
-    responses.
+    The examples of a deployed model are in the file with its reference responses.
     """
     return [
         file

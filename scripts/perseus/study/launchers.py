@@ -1,7 +1,7 @@
 """Define the launchers (the ways to start a server or to use a running server) and their
 properties.
 
-To add a launcher, add an entry here and a module of the same name in `serving/launchers`.
+To add a launcher, add an entry to `LAUNCHERS` and a module of the same name to `serving/launchers`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final
 class Launcher:
     """Properties of a launcher.
 
-    `container` is true if the server runs in a container. `image_schemes` has the URI schemes that
-    a container image may have, such as docker, if an image may also be a file. `shares_memory` is
-    true if the server can access /dev/shm of this host. `elsewhere` is true for a server that
-    already runs, usually on another host.
+    `container` is true if the server runs in a container. If the container image may be a file or a
+    URI, `image_schemes` has the allowed URI schemes, such as docker. `shares_memory` is true if the
+    server can access /dev/shm of this host. `elsewhere` is true for a server that already runs,
+    usually on another host.
     """
 
     container: bool = False

@@ -1,5 +1,5 @@
 """Find the price of the machine of a server, and the price of its accelerators if the price list
-has a separate price."""
+states both separately."""
 
 from __future__ import annotations
 
@@ -87,14 +87,15 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return the prices in the order of the study's `pricing`. An unknown price counts as
-    infinite."""
+    """Return the prices in the order of the study's `pricing`. An unknown price becomes
+    infinity."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return the pricings of which a row of the price list must have at least one.
+    """Return pricings; a row of the price list is usable if it has a price for at least one of
+    them.
 
     If the study's `pricing` contains on_demand, every row must have an on-demand price. Otherwise,
     a row needs an on-demand price or a price of the study's `pricing`.
@@ -145,8 +146,8 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """Return the number of accelerators that a server sees. A part of an accelerator, such as 0.125
-    of an L4, counts as one."""
+    """Return the number of accelerators that a server sees. For a part of an accelerator, such as
+    0.125 of an L4, the number is 1."""
     return float(math.ceil(row.accelerators or 1))
 
 
@@ -241,8 +242,8 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Yield a doubt about the lowest price, if a zone of the region has no usable price: this zone
-    may be cheaper."""
+    """If a zone of the region has no usable price, yield the doubt that this zone may be
+    cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
@@ -271,8 +272,8 @@ def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
 
 
 def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
-    """Return the prices with a committed price: if none is listed, the on-demand price minus the
-    configured discount."""
+    """Return the prices. If the list has no committed price, the committed price is the on-demand
+    price minus the configured discount."""
     on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
     if committed is None and on_demand is not None and discount is not None:
         committed = on_demand * (1 - discount)

@@ -1,6 +1,6 @@
 """Make the tasks of the cells of a study, and find the code and the software versions of each job.
 
-This module computes values that all repeats of a cell share only once.
+All repeats of a cell share many values; the module computes each shared value once.
 """
 
 from __future__ import annotations

@@ -322,8 +322,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
     """Yield the questions of a grid. A question asks for the best setting for one tenant alone, or
     for all tenants in one experiment.
 
-    The function leaves out mixes that depend on earlier results, since they differ between
-    settings.
+    The function leaves out mixes that depend on earlier results: such mixes differ between the
+    settings of a grid.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset

@@ -82,7 +82,7 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 def report_code(sources: Sources) -> str:
     """Return the fingerprint of the code of the report, including the modules of all figures and
-    tables, which define how the report shows figures and tables."""
+    tables."""
     shown = [
         *sources.children("perseus.report.figures"),
         *sources.children("perseus.results.tables"),
@@ -112,7 +112,8 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Return the versions of the packages of the server and the client.
 
-    For a container, the name of its image in the task determines the versions of its packages.
+    If the server runs in a container, the image name in the task determines the versions of its
+    packages.
     """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []

@@ -36,9 +36,10 @@ def read_study(
     """Read the study of a configuration.
 
     `prices` is the default price list; the configuration may name another price list. Paths in the
-    configuration are relative to `folder`. `most_cores` is the largest number of cores of a server
-    on the measuring machine, or None if unknown. The study leaves out settings of a grid with more
-    cores. Raises ConfigError with all problems of the configuration.
+    configuration are relative to `folder`. `most_cores` is the largest number of cores that a
+    server on the measuring machine can have, or None if unknown. The study leaves out settings of a
+    grid with more than `most_cores` cores. Raises ConfigError with all problems of the
+    configuration.
     """
     try:
         plain = _plain(_with_new_names(raw))
@@ -72,8 +73,8 @@ def read_study(
     }
 
     def priced(server: Server) -> tuple[Price, ...]:
-        """Return the prices of a server. With a setting of a grid, the price is proportional to the
-        number of cores."""
+        """Return the prices of a server. If a grid varies the number of cores, the price is
+        proportional to this number."""
         name = configured(server.name)
         return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
 

@@ -83,8 +83,8 @@ class Recorded:
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
-        """Return, for each interval, the expected number of its arrivals that lie in [begin_s,
-        end_s), shape (n,)."""
+        """For each interval, return the expected number of its arrivals in [begin_s, end_s), shape
+        (n,)."""
         if self.interval_s == 0:
             inside = ((self.starts_s >= begin_s) & (self.starts_s < end_s)).astype(float)
         else:

@@ -52,7 +52,7 @@ def is_variant(name: str) -> bool:
 def of_ceiling(server: str) -> str:
     """Return the name of the measurement of the client ceiling that applies to a server.
 
-    One measurement applies to all runtimes of a server, since it uses a null model in place of a
+    All runtimes of a server share one measurement, because it uses a null model in place of a
     network.
     """
     name, *parts = server.split(MARK)

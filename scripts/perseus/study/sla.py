@@ -26,5 +26,5 @@ class Sla(Part):
 
     @property
     def allowed(self) -> float:
-        """Largest share of late requests (0 to 1) with which the SLA holds."""
+        """Largest share of late requests (0 to 1) that the SLA allows."""
         return 1 - self.percentile / 100

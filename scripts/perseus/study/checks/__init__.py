@@ -1,6 +1,6 @@
 """Check the meaning of a configuration, with one module for each section.
 
-The module `validation` checks the keys and the types of the values first.
+Before these checks, the module `validation` checks the keys and the types of the values.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def all_problems(
     """Yield every problem of a configuration with its place.
 
     Paths in the configuration are relative to `folder`. `prices` is None if the price list cannot
-    be read. `most_cores` is the largest number of cores of a server on this machine, or None if
-    unknown.
+    be read. `most_cores` is the largest number of cores that a server on this machine can have, or
+    None if unknown.
     """
     yield from models.problems(study, folder)
     yield from servers.problems(study, folder, prices)

@@ -37,9 +37,9 @@ def trace_problems(
 ) -> Problems:
     """Yield the problems of a file with recorded arrivals.
 
-    `interval_s` is the length of the intervals in which a demand counts arrivals; a demand needs
-    the time unit of the file. Without `interval_s`, Perseus scales the gaps between arrivals, so
-    the time unit has no effect.
+    If a demand uses the file, `interval_s` is the length of the intervals in which arrivals are
+    counted, and the file must state its time unit. If `interval_s` is None, a replay scales the
+    gaps between arrivals, so the time unit has no effect.
     """
     yield from brace_problems(at, source.file)
     try:

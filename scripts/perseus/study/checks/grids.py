@@ -26,7 +26,8 @@ MAX_SETTINGS: Final = 300
 def problems(study: Definition, most_cores: int | None) -> Problems:
     """Yield the problems of all grids.
 
-    `most_cores` is the largest number of cores of a server on this machine, or None if unknown.
+    `most_cores` is the largest number of cores that a server on this machine can have, or None if
+    unknown.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

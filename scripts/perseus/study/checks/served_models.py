@@ -1,4 +1,4 @@
-"""Check the servers and settings of models with `served_model:`, which a server already has."""
+"""Check models that a server already has (key `served_model:`): their servers and settings."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Yield tenants with the same model of one server: the statistics of the server are per model,
-    not per tenant."""
+    """Yield tenants that use the same model of one server. The statistics of the server cannot tell
+    these tenants apart."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
@@ -101,8 +101,8 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
 
 
 def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
-    """Yield servers that have models of their own and get deployed models, although
-    `other_models` does not allow both."""
+    """Yield each server on which a study uses both existing and deployed models, if `other_models`
+    does not allow this."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.other_models == "allow":
             continue

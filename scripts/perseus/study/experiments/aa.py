@@ -13,7 +13,7 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """Windows of a closed loop with the same settings, on one restarted server after another."""
+    """Windows of the same closed loop, each on a newly started server."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"

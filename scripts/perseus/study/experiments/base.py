@@ -35,8 +35,8 @@ class ExperimentRun(Part):
     def is_survey(self) -> bool:
         """True if the run measures one tenant alone for the table `catalogue`.
 
-        This run replaces the search for the dedicated peak of the tenant. If a model cannot be
-        exported or served, its row in the table says why.
+        A survey replaces the search for the dedicated peak of the tenant. If a model cannot be
+        exported or served, its row in the table `catalogue` says why.
         """
         return False
 
@@ -57,8 +57,8 @@ class ExperimentRun(Part):
 
     @property
     def needs_copies(self) -> bool:
-        """True if the run uses the results of scenarios with several copies of one of its models,
-        if the study has such scenarios."""
+        """True if the run uses results of scenarios with several copies of one of its models. The
+        study need not have such scenarios."""
         return False
 
     @property
@@ -86,16 +86,17 @@ class ExperimentSettings(Part):
 
     @property
     def most_in_flight(self) -> int:
-        """Largest number of requests in flight that the settings configure for each tenant; 0
-        without closed loops."""
+        """Largest number of requests of one tenant in flight in closed loops; 0 if the experiment
+        has no closed loops."""
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
-        """Yield one run for each cell of the experiment, without repeats."""
+        """Yield the runs of the experiment. All repeats of a cell share one run."""
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """Yield the runs; `rate_shares` has the share of each tenant in all requests of the demand.
+        """Yield the runs of the experiment. `rate_shares` has the share of each tenant in all
+        requests of the demand.
 
         `rate_shares` is empty if the demand does not name all tenants.
         """
@@ -114,6 +115,6 @@ class ExperimentSettings(Part):
         yield from ()
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
-        """Yield the problems of the files that the settings name; their paths are relative to
+        """Yield the problems of the files that the settings name. Paths of files are relative to
         `folder`."""
         yield from ()

@@ -1,5 +1,5 @@
-"""Define the experiment `catalogue`: measure one network in half a minute, to compare many
-networks."""
+"""Define the experiment `catalogue`: compare many neural networks by measuring each network in half
+a minute."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ Concurrency = Annotated[Whole, Field(ge=1, le=1024)]
 
 
 class Run(ExperimentRun):
-    """One closed loop after another, with these numbers of requests of each tenant in flight."""
+    """Consecutive closed loops; `concurrencies` has the number of requests of each tenant in flight
+    for each loop."""
 
     kind: Literal["concurrency"] = "concurrency"
     name: str = "concurrency"

@@ -19,8 +19,9 @@ class Run(peak.Run):
     """Search for the peak of a mix whose weights follow from the results of earlier mixes.
 
     `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus predicts the
-    peak if the error of the prediction is at most `predict_within_percent`. If this limit is None,
-    the error may be as large as the difference between two measurements of the same mix.
+    peak if the error of the prediction is at most `predict_within_percent`. If
+    `predict_within_percent` is None, the error may be as large as the difference between two
+    measurements of the same mix.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -91,10 +92,11 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """Yield the runs; `rate_shares` has the share of each tenant in all requests of the demand.
+        """Yield the runs of the experiment. `rate_shares` has the share of each tenant in all
+        requests of the demand.
 
-        With three or more tenants, one of the mixes has these shares. Perseus always measures this
-        mix and never predicts its peak, since the user asks about this mix.
+        With three or more tenants, one of the mixes has the shares `rate_shares`. Perseus always
+        measures the mix of the demand and never predicts its peak.
         """
         runs = self.runs()
         if len(rate_shares) > 2:

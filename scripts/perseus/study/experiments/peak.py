@@ -53,7 +53,8 @@ class Run(ExperimentRun):
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """Return the search for the peak of the mix with these shares of all requests."""
+        """Return the search for the peak of the mix in which the tenants have these shares of all
+        requests."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
@@ -72,8 +73,8 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """Return this search with the weights of the mix, which are known only after earlier
-        cells."""
+        """Return a copy of the search with these weights of the mix. Only the results of earlier
+        cells determine the weights."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:

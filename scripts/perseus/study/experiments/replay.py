@@ -55,8 +55,8 @@ class Run(ExperimentRun):
     """One window with all tenants together, and one window with each tenant alone.
 
     The mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks. If both lists are
-    empty, the tenants get the recorded rates. `cv` applies only to the arrival process gamma,
-    `bursts` only to mmpp, `trace` only to trace.
+    empty, the tenants get the recorded rates. Only the arrival process gamma uses `cv`, only mmpp
+    uses `bursts`, and only trace uses `trace`.
     """
 
     kind: Literal["replay"] = "replay"
@@ -238,7 +238,7 @@ class Settings(ExperimentSettings):
 
     @property
     def _keeps_rates(self) -> bool:
-        """True if the replay has the recorded rates of the trace."""
+        """True if the replay keeps the rates that the trace recorded."""
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:

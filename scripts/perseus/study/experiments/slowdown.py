@@ -18,7 +18,7 @@ fill a server, but their requests wait for each other."""
 
 
 class Run(ExperimentRun):
-    """Several rounds of windows, in which each round measures all pairs of tenants.
+    """Several rounds of windows. Each round measures all pairs of tenants.
 
     The rate of each tenant is `percent_of_peak` % of its dedicated peak, or `rate_rps`: one of
     these two values is None.

@@ -14,7 +14,8 @@ PageCache = Literal["warm", "cold"]
 
 
 class Run(ExperimentRun):
-    """Repeated starts of a new server, alternately with each state of the page cache."""
+    """Repeated starts of a new server, which alternate between the states of the page cache (warm,
+    cold)."""
 
     kind: Literal["startup"] = "startup"
     name: str = "startup"

@@ -1,5 +1,5 @@
-"""Define the task: measure the client ceiling (the highest rate that the client can send) beside
-one server."""
+"""Define the task: measure the client ceiling (the highest rate that the client can send) for one
+server."""
 
 from __future__ import annotations
 

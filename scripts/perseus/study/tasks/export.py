@@ -15,7 +15,7 @@ class ExportTask(Part):
     is the seed of random weights and random images. `input_size` is the height and width of the
     input in pixels; None means the size for which the weights were trained. `request` is "float32"
     (normalised colours) or "uint8" (pixels that the exported network normalises). If `is_surveyed`
-    is true and the network cannot be exported, the table `catalogue` says why, and the run
+    is true and the network cannot be exported, the table `catalogue` says why, and the study
     continues. `images` has the image files, which the export preprocesses as the weights require
     (`networks.preset`); without image files, the export uses random images.
     """
