@@ -36,11 +36,12 @@ def detections_error(
     """Return the largest relative error of the detections in a response. The rows with the same
     index in all outputs are one detection.
 
-    The function compares each expected detection with the most similar detection of the response
-    whose score differs by at most TIE. The function then ignores the largest errors, one for every
-    ONE_IN detections. `sorted_by` is the name of the output with the scores. A wrong label counts
-    as an error of 1. The result is infinite if outputs are missing, if the number of detections is
-    wrong, if values are not finite, or if the scores do not descend.
+    The function compares each expected detection with the most similar detection of the response,
+    among detections whose score differs from the expected score by at most TIE. The function then
+    ignores the largest errors, one for every ONE_IN detections. `sorted_by` is the name of the
+    output with the scores. A wrong label has an error of 1. The result is infinite if outputs are
+    missing, if the number of detections is wrong, if values are not finite, or if the scores do not
+    descend.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()
@@ -67,7 +68,7 @@ def detections_error(
 
 
 def _differences(rows: Tensor, expected: Tensor, scale: float) -> NDArray[np.float64]:
-    """Return the largest difference of each row from the expected row, relative to `scale`."""
+    """For each row, return the largest difference from the expected row, relative to `scale`."""
     flat, of = rows.reshape(len(rows), -1), expected.reshape(-1)
     if rows.dtype.kind in "iub":
         return np.any(flat != of, axis=1).astype(np.float64)

@@ -45,8 +45,8 @@ def examples(
 
     Square images in FP32 are `random_images`, and other floating-point numbers have a standard
     normal distribution. Integers of one byte have any value, like pixels. Wider integers are 0 or
-    1, which is valid for every vocabulary, mask and index. With `values`, all numbers are uniformly
-    distributed over this range.
+    1, which is valid for every vocabulary, mask and index. If `values` is given, all numbers are
+    uniformly distributed over the range `values`.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

@@ -3,7 +3,7 @@ message.
 
 The pipeline handles such a file like a model. For a model in one setting of a grid or in a survey,
 a table has the error message in place of results, and Perseus measures the rest. For any other
-model, `require_model` stops the run.
+model, `require_model` stops the job.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ SCHEMAS: Final = (
 def declare(torch: ModuleType) -> Any:
     """Declare the missing operators. The caller imports torchvision afterwards.
 
-    The operators exist as long as the returned object exists.
+    The operators disappear when Python deletes the returned object.
     """
     library = torch.library.Library("torchvision", "FRAGMENT")
     for schema in SCHEMAS:
@@ -45,8 +45,8 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
 
 
 def _are_there() -> bool:
-    """Return True: the operators exist. This function replaces the function `_has_ops` of
-    torchvision, and torch can compile this function."""
+    """Return True. This function replaces `_has_ops` of torchvision, in a form that torch can
+    compile."""
     return True
 
 

@@ -87,7 +87,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
 
 
 def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
-    """Set the shapes of the inputs to one example, and remove all inferred shapes."""
+    """Set the shapes of the inputs to the shapes of one example, and remove all inferred shapes."""
     before = (1,) if tensors.has_batches else ()
     shapes = {each.name: (*before, *each.dims) for each in tensors.inputs}
     shapes |= {each.name: before for each in graph.output}

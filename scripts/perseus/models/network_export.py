@@ -43,11 +43,11 @@ def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> 
 
     Both files have the same format as the files of `own_onnx.take_onnx`.
 
-    The input has the name "input" and contains images (n, 3, H, W). The network names the outputs;
-    otherwise, the name of the output is "output". If the network does not support batches, `notes`
-    in the record says why. Raises ExportError for an unknown architecture or unknown weights, a
-    state_dict that does not fit, an input size that the network rejects, a network that torch
-    cannot export, and a failed check.
+    The input has the name "input" and contains images (n, 3, H, W). If the network does not name
+    its outputs, its only output has the name "output". If the network does not support batches,
+    `notes` in the record says why. Raises ExportError for an unknown architecture or unknown
+    weights, a state_dict that does not fit, an input size that the network rejects, a network that
+    torch cannot export, and a failed check.
     """
     of = of_library(task.architecture, task.input_size)
     size = task.input_size or of.input_px

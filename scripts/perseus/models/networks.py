@@ -171,9 +171,9 @@ def require_known(kind: str, name: str, known: Sequence[str]) -> None:
 def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     """Return the network of an architecture with its weights.
 
-    Random weights come from the random generator of torch. Only for random weights, batch
-    normalisation gets its mean and variance from the activations for the images `typical` (n, 3, H,
-    W). Raises ExportError for an unknown weights name and for a state_dict that does not fit.
+    Random weights come from the random generator of torch. With random weights, batch normalisation
+    gets its mean and variance from the activations for the images `typical` (n, 3, H, W). Raises
+    ExportError for an unknown weights name and for a state_dict that does not fit.
     """
     if weights == "random":
         network = of.bare()
@@ -290,8 +290,7 @@ def _unlike(shapes: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> lis
 def load_problem(error: Exception) -> str:
     """Return the reason why torch cannot load a file of weights safely.
 
-    The function replaces the message of torch, which recommends loading the file without this
-    check.
+    The message of torch itself would recommend loading the file without a safety check.
     """
     if isinstance(error, pickle.UnpicklingError):
         names = re.findall(r"GLOBAL ([\w.]+)", str(error))

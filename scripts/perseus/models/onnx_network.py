@@ -23,7 +23,7 @@ class OnnxNetwork:
     """An ONNX model, loaded in ONNX Runtime. `model` is the path of an ONNX file, or the content of
     the file.
 
-    `output_shapes` has the shape of each output that ONNX Runtime infers, by name. Raises
+    `output_shapes` has the shape that ONNX Runtime infers for each output, by name. Raises
     OnnxRuntimeError if ONNX Runtime cannot load or run the model. `what` is the name of the model
     in error messages.
     """

@@ -21,7 +21,7 @@ def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
     model.
 
     `models` contains each model with the paths of its image files. If a check needs a package that
-    is not installed here, the function leaves the check to the job of the model.
+    is not installed here, only the export job of the model makes this check.
     """
     for model, images in models:
         yield from (f"models: {model.name}: {problem}" for problem in _of_files(model, images))

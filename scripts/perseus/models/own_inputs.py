@@ -109,7 +109,7 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Return the names of an input's variable sizes without the batch."""
+    """Return the names of an input's variable sizes, except the batch."""
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
         dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
@@ -161,7 +161,8 @@ def _has_shape(value: onnx.ValueInfoProto) -> bool:
 
 
 def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
-    """Return whether one of the input's sizes after the first equals `size` or is variable."""
+    """Return whether one of the input's sizes, except the first size, equals `size` or is
+    variable."""
     return any(each in (OPEN, size) for each in declared(value).dims[1:])
 
 

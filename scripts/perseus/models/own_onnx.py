@@ -61,8 +61,8 @@ def take_onnx(
     Inputs and outputs keep their names, and the sizes in the task replace variable sizes. The model
     gets a variable batch size if its responses to a batch equal its responses to single examples.
     Otherwise, a request can have only one example, and `notes` in the record says why. Raises
-    ExportError for the problems in `own_problems`, for a file that ONNX Runtime cannot run, and for
-    responses to the same request that differ without permission of the task.
+    ExportError for the problems in `own_problems`, for a file that ONNX Runtime cannot run, and,
+    unless the task allows them, for different responses to the same request.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -204,8 +204,8 @@ def _reference(
 ) -> Reference:
     """Return the reference: the examples, and the response of the model to each example.
 
-    Raises ExportError if the model rejects an example, if a response has other content than finite
-    numbers, or if responses to the same request differ without permission.
+    Raises ExportError if the model rejects an example, if a response contains anything but finite
+    numbers, or if responses to the same request differ and the task does not allow this.
     """
     count = len(next(iter(given.values())))
     try:
@@ -263,8 +263,8 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the reference for single examples. Its responses are the first rows of the responses
-    in `alone`, which has responses to batches of `size` examples.
+    """Return the reference for single examples: of each response in `alone` (to a batch of `size`
+    examples), the function keeps only the first row.
 
     Raises ExportError if the first size of an output is not the batch size, or if the shape of an
     output varies.

@@ -1,5 +1,5 @@
-"""Define a name in Triton's rate limiter that the model repository and the command line of the
-server share."""
+"""Define the name of a resource of Triton's rate limiter. The model repository and the server's
+command line use this name."""
 
 from typing import Final
 

@@ -59,9 +59,9 @@ def write_repository(
 
     `model_files` has the files of each tenant, in the order of the tenants in the task.
     `is_variant` is true for a scenario with a setting of a grid, and for a survey (the experiment
-    `catalogue`). If the export of a model failed or the model does not support the configured
-    batches, the function writes the reason in place of the model. If `is_variant` is false, the
-    function raises NoModelError or RepositoryError instead. Raises RepositoryError for a tenant
+    `catalogue`). If `is_variant` is true, the function writes an error message in place of a model
+    whose export failed or that does not support the configured batches. Otherwise, the function
+    raises NoModelError or RepositoryError for such a model. Raises RepositoryError for a tenant
     with invalid settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):

@@ -59,9 +59,9 @@ class Batches:
 def batches(task: TensorRtTask) -> Batches:
     """Return the batch sizes for the plan of a tenant.
 
-    TensorRT optimises the plan for the largest of the `preferred_batch_sizes`. Without such sizes,
-    TensorRT optimises for `max_batch_size` with dynamic batching, and for the batch of one request
-    without dynamic batching.
+    TensorRT optimises the plan for the largest of the `preferred_batch_sizes`. If there are no
+    preferred sizes, TensorRT optimises for `max_batch_size` if the tenant has dynamic batching, and
+    otherwise for the batch of one request.
     """
     joined = max(task.preferred_batch_sizes, default=task.max_batch_size)
     best = joined if task.dynamic_batching else task.request_batch_size

@@ -99,8 +99,8 @@ class Access:
     def get(self, url: str, timeout_s: float) -> bytes:
         """Return the body of an HTTP response.
 
-        Raises OSError, also for a status other than 2xx. The function follows no redirect, which
-        would send the headers to another server.
+        Raises OSError, also for a status other than 2xx. The function follows no redirect: a
+        redirect would send the headers to another server.
         """
         deadline_s = time.monotonic() + timeout_s
         request = urllib.request.Request(url, headers=self.values(urlsplit(url).scheme))

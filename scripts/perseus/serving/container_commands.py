@@ -55,8 +55,8 @@ class Engine:
     """A container engine with docker's command line, and its differences from docker.
 
     `gpu_options` returns the options that let a container use the GPUs with the given ids.
-    `user_options` returns the options, in addition to --user, with which the container runs under
-    the ids of the measuring user.
+    `user_options` returns the options that the engine needs besides --user to run the container
+    under the ids of the measuring user.
     """
 
     program: str

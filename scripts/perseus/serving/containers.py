@@ -3,8 +3,8 @@
 A container uses the host's network, and the server listens only on the loopback address. With
 docker and podman, Perseus names the container after the measuring process. At the end of the
 context, Perseus stops and removes the container by its name. If the measuring process is killed,
-the kernel sends SIGTERM to the engine's program, which forwards the signal. The next start of a
-server removes any remaining container.
+the kernel sends SIGTERM to the engine's program, which forwards the signal to the container. The
+next start of a server removes any remaining container.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def serve_in_engine(
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
     """Serve a model repository in a container of an engine with docker's command line. Besides
-    `engine`, the arguments are those of `launch`."""
+    `engine`, the function has the arguments of `launch`."""
     return engine_triton(
         engine,
         contents(server),
@@ -89,7 +89,7 @@ def engine_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of an engine with docker's command line.
 
-    The arguments are those of `embedded_triton`, and two more: `inside` is the content of the
+    The function has the arguments of `embedded_triton` and two more: `inside` is the content of the
     container, and `say` takes a message about the pull of an image. Raises ServerError if the
     program, its daemon, the image or the GPUs are missing, and for the reasons of
     `embedded_triton`. After an error, no container remains.

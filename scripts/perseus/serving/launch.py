@@ -50,8 +50,8 @@ def cores_of(
     If another job uses the cores, this job waits, and `say` gets a message with the name of the
     other job. `owner` is the name of this job in the messages of other jobs. A remote server has no
     cores on this host. The client of a remote server gets the configured number of cores as soon as
-    no other measurement of this host loads a server with the same name. Raises TooFewCoresError,
-    GpuError, and LockError if a lock in `folder` is unusable.
+    no other measurement of this host sends load to a server with the same name. Raises
+    TooFewCoresError, GpuError, and LockError if a lock in `folder` is unusable.
     """
     if server.remote is not None:
         with (

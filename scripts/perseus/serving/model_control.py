@@ -81,8 +81,8 @@ class Control:
             raise explained(error, self._server.grpc_address, self._access) from None
 
     def check_http(self) -> None:
-        """Check that the server is reachable over HTTP and accepts the headers. The statistics need
-        HTTP."""
+        """Check that the server is reachable over HTTP and accepts the headers. Perseus reads the
+        statistics over HTTP."""
         url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"
         try:
             self._access.get(url, ANSWER_S)
@@ -92,7 +92,7 @@ class Control:
     def unload_leftovers(
         self, models: Sequence[PushedModel], *, allow_other_models: bool, say: Callable[[str], None]
     ) -> None:
-        """Unload the models that ended measurements from this host have pushed.
+        """Unload models that killed measurements of this host have left on the server.
 
         Raises ServerError if other models would disturb the measurement.
         """

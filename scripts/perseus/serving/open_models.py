@@ -1,4 +1,5 @@
-"""Read models of a server that reports only metadata, as in the Open Inference Protocol.
+"""Read the descriptions of the models on a server that reports their metadata but no configuration,
+as in the Open Inference Protocol.
 
 Metadata contains no information on batches. Perseus assumes that a model accepts batches if the
 first dimension of each of its tensors has a variable size.
@@ -35,7 +36,8 @@ def read_open_model(
     requests. Therefore `max_batch_size` is `request_batch_size` (0 if the model accepts no
     batches), and `dynamic_batching` is None. Raises ServerError if the server does not have the
     model, or the model is not ready. Also raises ServerError for a model that Perseus cannot
-    measure: each request must get one response, and all tensors must consist of numbers.
+    measure: a model that may send several or no responses to a request, or whose tensors are not
+    numeric.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)

@@ -30,9 +30,9 @@ class ModelOnServer:
     """A model as its server reports it.
 
     `max_batch_size` is 0 if requests have no batch. `version` is the highest version, which
-    responds to requests. `config_sha256` is the hash of the configuration, or, without a
-    configuration, of the metadata. `dynamic_batching` says whether the server joins requests to
-    batches, and is None if unknown.
+    responds to requests. `config_sha256` is the hash of the configuration, or of the metadata if
+    the server reports no configuration. `dynamic_batching` says whether the server joins requests
+    to batches, and is None if unknown.
     """
 
     name: str
@@ -52,8 +52,8 @@ def read_served_model(
     contain `request_batch_size` examples.
 
     Raises ServerError if the server is unreachable, does not have the model, or the model is not
-    ready. Also raises ServerError for a model that Perseus cannot measure: each request must get
-    one response, and all tensors must consist of numbers.
+    ready. Also raises ServerError for a model that Perseus cannot measure: a model that may send
+    several or no responses to a request, or whose tensors are not numeric.
     """
     with Control(server) as control:
         states = control.states(wanted.name)
@@ -110,8 +110,8 @@ def _digest(config: pb.ModelConfig) -> str:
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Return the required inputs and the inputs that the study names, with the shapes of the
-    study."""
+    """Return the required inputs and the inputs that the study names, with the shapes that the
+    study sets."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 

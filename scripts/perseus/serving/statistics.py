@@ -33,8 +33,8 @@ class ServerTimes:
     def since(self, before: ServerTimes) -> ServerTimes | None:
         """Return the increase since an earlier reading; None if a counter decreased.
 
-        A counter decreases if the server has loaded the model again after the earlier reading,
-        since Triton then counts from 0.
+        A counter decreases if the server loaded the model again after the earlier reading: the
+        counters of a newly loaded model begin at 0.
         """
         added = [new - old for new, old in zip(astuple(self), astuple(before), strict=True)]
         return ServerTimes(*added) if min(added) >= 0 else None

@@ -164,8 +164,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     After its last request, Triton needs 1.2 s per model instance to unload, one instance after the
     other, and up to 1 s more. No client needs a response during this time. Therefore the function
     kills the group as soon as no client is connected. The log does not show the end of the last
-    request: the server reports no requests in flight while a Python backend still executes
-    requests.
+    request: it may report no requests in flight although a Python backend still executes some.
     """
     if process.poll() is not None:
         return

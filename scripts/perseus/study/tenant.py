@@ -99,7 +99,8 @@ class Tenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the Triton models through which a request passes; empty if there is only one."""
+        """Names of the Triton models through which a request passes; empty if it passes through
+        only one."""
         return steps(self.name, self.preprocessing)
 
     @property

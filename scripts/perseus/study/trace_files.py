@@ -43,8 +43,8 @@ class TraceFile:
 
     `format` is a text such as "a CSV file". `columns` has the names of the columns, or the numbers
     of the columns if the file has no header. `first` has the fields of the first data row.
-    `first_row` is the number of this row in the file, which counts the header. `read` returns the
-    columns with the given names as a pyarrow Table, or raises TraceError.
+    `first_row` is the number of this row in the file; a header is row 1. `read` returns the columns
+    with the given names as a pyarrow Table, or raises TraceError.
     """
 
     path: Path
@@ -71,7 +71,7 @@ class TraceFile:
 
 def open_trace(path: Path) -> TraceFile:
     """Detect the format of a trace file. Raises OSError if the file cannot be opened, and
-    TraceError if it has no rows and columns."""
+    TraceError if its content has no rows with columns."""
     import pyarrow as pa
 
     with path.open("rb") as file:  # its errors are clearer than the errors of pyarrow
@@ -101,8 +101,8 @@ def number(text: str) -> float:
 def moment(text: str) -> tuple[float, bool]:
     """Return a date with a time as seconds since 1970, and whether the text names a time zone.
 
-    A date without a time zone counts as UTC. The seconds are NaN if the text is no ISO 8601 date
-    with a time.
+    A date without a time zone is in UTC. The seconds are NaN if the text is no ISO 8601 date with a
+    time.
     """
     try:
         found = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
@@ -228,8 +228,8 @@ def _stripped(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_data(row: Sequence[str]) -> bool:
-    """Return whether a row is data and not a header: all fields are numbers, or one field is a date
-    with a time."""
+    """Return whether a row is data, not a header. In a data row, all fields are numbers, or one
+    field is a date with a time."""
     return all(number(text) == number(text) for text in row) or any(map(is_date, row))
 
 

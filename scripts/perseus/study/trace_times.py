@@ -94,8 +94,8 @@ def time_column(file: TraceFile, asked: str | None) -> str:
     """Return the name of the column with the times: the configured column `asked`, or a column that
     Perseus recognises by its name, its dates or its numbers.
 
-    Raises TraceError if several columns or none may have the times. The message lists the columns
-    and suggests a line for the configuration.
+    Raises TraceError if no column or several columns may have the times. The message lists the
+    columns and suggests a line for the configuration.
     """
     if asked is not None:
         if asked not in file.columns:

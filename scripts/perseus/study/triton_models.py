@@ -21,8 +21,8 @@ version folder of an ensemble, although an ensemble has no model file."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
-    """Return the names of the Triton models through which a request passes, in order; empty if
-    there is only one."""
+    """Return the names of the Triton models through which a request passes, in order; empty if it
+    passes through only one."""
     return (f"{tenant}.preprocess", f"{tenant}.network") if preprocessing == "server" else ()
 
 

@@ -40,8 +40,8 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     """Return the definition, the problems, and the places with stand-ins (valid values in place of
     invalid values).
 
-    A stand-in is the default or an example of a key, so that one run can report all problems. The
-    definition is None if stand-ins cannot repair the configuration.
+    A stand-in is the default value or an example value of a key. With stand-ins, one validation
+    reports all problems. The definition is None if stand-ins cannot repair the configuration.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -160,8 +160,8 @@ class DefinitionSchema:
 def _schema() -> DefinitionSchema:
     """Return the JSON schema of a definition.
 
-    The function makes the schema only for an invalid configuration, since this takes longer than
-    reading a study.
+    Only an invalid configuration needs the schema: making the schema takes longer than reading a
+    study.
     """
     return DefinitionSchema(Definition.model_json_schema())
 
@@ -218,7 +218,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Return the problem of a URL in place of an address."""
+    """Return the problem of a value that is a URL but must be an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
@@ -227,7 +227,7 @@ def _of_url(key: str, value: str) -> str:
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """Return the problem of a key that is unknown at this place or applies only to another kind of
+    """Return the problem of a key that is unknown at this place or belongs to another kind of
     experiment."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":

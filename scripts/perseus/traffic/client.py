@@ -137,7 +137,7 @@ class Client:
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
         """Stop sending, and end the window. `result` returns the outcome.
 
-        The client waits up to `patience_s` for responses, and cancels all requests that then have
+        The client waits up to `patience_s` for responses, and cancels all requests that still have
         no response. Then the client waits up to `idle_s` until the server has worked off its queue.
         """
         for process in self._processes:

@@ -1,9 +1,9 @@
 """Send requests over gRPC. All requests are serialised in advance, so protobuf uses no time per
 request.
 
-Perseus has its own HTTP/2 client, since calls of grpcio from Python used about twice the CPU time,
-and the threads of grpcio delayed sends (docs/evidence/benchmarks.md, "The client"). The protocol is
-described in https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
+Perseus has its own HTTP/2 client: grpcio used about twice as much CPU time, and the threads of
+grpcio delayed sends (docs/evidence/benchmarks.md, "The client"). The protocol is described in
+https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 """
 
 from __future__ import annotations

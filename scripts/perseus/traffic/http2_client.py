@@ -62,7 +62,7 @@ class Call(Stream):
 
 class Http2Client:
     """An HTTP/2 client; a context manager. Entering the context connects to the server, and raises
-    OSError and Http2Error without a connection."""
+    OSError or Http2Error if the connection fails."""
 
     def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
         host, _, port = address.rpartition(":")
@@ -175,8 +175,8 @@ class Http2Client:
     def _connect_again(self) -> None:
         """Connect again after the end of a connection.
 
-        After a lost connection, the client refuses requests until it is connected again, since a
-        port may accept connections without a server behind it. If the server announced the end of
+        After a lost connection, the client refuses requests until it is connected again: a port may
+        accept connections even if no server listens behind it. If the server announced the end of
         the connection, the requests wait for the new connection.
         """
         with ThreadPoolExecutor(1) as pool:

@@ -3,8 +3,8 @@ and the bytes of the tensors follow.
 
 If the server lacks the binary extension, the tensors are JSON in both directions. An asyncio loop
 in its own thread sends the requests and reads the responses. Senders pass their requests to the
-loop. Therefore waiting for the loop counts as latency, not as send lag. The protocol is described
-in
+loop. Therefore the time that a request waits for the loop is part of its latency, not of its send
+lag. The protocol is described in
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md.
 """
 

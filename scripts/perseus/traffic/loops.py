@@ -95,8 +95,8 @@ def silent_s(requests: Requests, now_ns: int) -> float:
     """Return the seconds since the last response, if requests are in flight; 0 otherwise.
 
     If the oldest request in flight was sent after the last response, the result is the time since
-    the send of this request. A request that timed out after the last response still counts as in
-    flight.
+    the send of this request. A request that timed out after the last response is still in flight
+    for this function.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))

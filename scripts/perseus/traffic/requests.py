@@ -69,7 +69,8 @@ class Requests:
         """Return the send lag of each request. If a request is not sent yet, its send lag is its
         age at `now_ns`.
 
-        Requests that the client dropped because too many requests were in flight do not count.
+        The result leaves out requests that the client dropped because too many requests were in
+        flight.
         """
         due = self.status != Status.UNSENT
         sent = np.where(self.sent_ns > 0, self.sent_ns, now_ns)

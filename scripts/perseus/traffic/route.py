@@ -180,7 +180,7 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
 def _unregister(server: triton.InferenceServerClient, region: str) -> None:
     """Unregister a shared-memory region from the server.
 
-    While a request still reads the region, Triton refuses or delays the call. Therefore the
+    Triton refuses or delays this call while a request still reads the region. Therefore the
     function repeats the call.
     """
     deadline_s = time.monotonic() + UNREGISTER_S

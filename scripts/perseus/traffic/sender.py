@@ -145,7 +145,7 @@ def _obey(
 
 
 def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: float) -> bool:
-    """Stop sending, wait for responses, and cancel all requests that then have no response; return
+    """Stop sending, wait for responses, and cancel all requests that still have no response. Return
     whether the server is idle."""
     loop.stop()
     end_s = time.monotonic() + patience_s

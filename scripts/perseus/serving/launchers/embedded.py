@@ -61,9 +61,9 @@ def embedded_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository with the tritonserver of nvidia-pytriton while the context is open.
 
-    Enter the context in a thread that lives as long as the context, for example the main thread:
+    Enter the context in a thread that does not end before the context, for example the main thread:
     the kernel ends the server together with the *thread* that started it. Close all clients before
-    you leave the context. Without connected clients, the server ends at once. Otherwise the server
+    you leave the context. If no client is connected, the server ends at once. Otherwise the server
     first responds to all requests and unloads its models, which takes seconds.
 
     Args:

@@ -1,9 +1,9 @@
 """Use a server that runs on another host, with its own models or with pushed models.
 
-The launcher starts no server. To a Triton in explicit model control, the launcher pushes the models
-of a scenario over gRPC, and unloads the pushed models afterwards in any case. The server's own
-models stay unchanged. A server that is measured with its own models may be any server of the Open
-Inference Protocol.
+The launcher starts no server. If the server is a Triton in explicit model control, the launcher
+pushes the models of a scenario over gRPC, and afterwards always unloads the pushed models. The
+server's own models stay unchanged. A server that is measured with its own models may be any server
+of the Open Inference Protocol.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def remote_server(
 ) -> Iterator[RunningServer]:
     """Yield a remote server with every model of `repository` while the context is open.
 
-    Without a repository (None), Perseus measures the server's own models, over gRPC, or over HTTP
-    if the server has no gRPC. Meanwhile, no other measurement from this machine may use the server,
-    and no measurement from another machine may push models. `log_path` gets the facts about the
-    server, whose own log is on its host. Raises ServerError in four cases: the server is
-    unreachable or refuses a call, is not in explicit model control, contains models that others
-    loaded, or does not serve the pushed models.
+    If `repository` is None, Perseus measures the server's own models, over gRPC, or over HTTP if
+    the server has no gRPC. While the context is open, no other measurement from this machine may
+    use the server, and no measurement from another machine may push models. `log_path` gets the
+    facts about the server, whose own log is on its host. Raises ServerError in four cases: the
+    server is unreachable or refuses a call, is not in explicit model control, contains models that
+    others loaded, or does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
@@ -84,7 +84,7 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """Return the server, and its description of itself over gRPC, or, without gRPC, over HTTP.
+    """Return the server and its description of itself, over HTTP if the server has no gRPC.
 
     Raises ServerError with the error of gRPC if the server responds neither over gRPC nor over
     HTTP.

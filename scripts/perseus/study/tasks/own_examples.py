@@ -28,7 +28,7 @@ class Pixels(Part):
 class OwnExamples(Part):
     """Examples from a file of arrays, from image files, or from seeded random values.
 
-    `values` is the range of random values; without `values`, the type of the input determines the
+    `values` is the range of random values; if it is None, the type of the input determines the
     range.
     """
 

@@ -11,15 +11,15 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant of a scenario. With a setting of a grid, its name has a suffix that a configuration
-    may not contain."""
+    """A tenant of a scenario. For a setting of a grid, the name of the tenant has a suffix, which
+    names in a configuration cannot have."""
 
     name: Text
 
 
 class ReportedServer(Server):
-    """A server of a scenario. With a setting of a grid, its name has a suffix that a configuration
-    may not contain."""
+    """A server of a scenario. For a setting of a grid, the name of the server has a suffix, which
+    names in a configuration cannot have."""
 
     name: Text
 

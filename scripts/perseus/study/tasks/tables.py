@@ -44,8 +44,8 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """Return the price of a server with `cores` cores, if this price is for a server with `of`
-        cores and the price per core does not change."""
+        """Convert this price of a server with `of` cores into the price of a server with `cores`
+        cores, at the same price per core."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
@@ -62,9 +62,9 @@ class Price(Part):
 class GridSetting(Part):
     """A setting of a grid, and the names in the records of the cells with this setting.
 
-    `values` has the value of each key that the grid varies; `description` is the same as text. The
-    records of the cells have this `server`, `scenario` and `load_line`. `why_not` says why Perseus
-    does not measure the setting; empty for a measured setting.
+    `values` has the value of each key that the grid varies; `description` is these values as text.
+    `server`, `scenario` and `load_line` are names in the records of the cells. `why_not` says why
+    Perseus does not measure the setting; empty for a measured setting.
     """
 
     values: dict[str, Value]
