@@ -35,9 +35,8 @@ def read_open_model(
     The metadata does not say how many examples a request may contain, or whether the server joins
     requests. Therefore `max_batch_size` is `request_batch_size` (0 if the model accepts no
     batches), and `dynamic_batching` is None. Raises ServerError if the server does not have the
-    model, or the model is not ready. Also raises ServerError for a model that Perseus cannot
-    measure: a model that may send several or no responses to a request, or whose tensors are not
-    numeric.
+    model, or the model is not ready. Also raises ServerError if Perseus cannot measure the model,
+    for example because a tensor is not numeric.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)

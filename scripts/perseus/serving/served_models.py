@@ -52,8 +52,8 @@ def read_served_model(
     contain `request_batch_size` examples.
 
     Raises ServerError if the server is unreachable, does not have the model, or the model is not
-    ready. Also raises ServerError for a model that Perseus cannot measure: a model that may send
-    several or no responses to a request, or whose tensors are not numeric.
+    ready. Also raises ServerError if Perseus cannot measure the model, for example because a
+    request may get several responses or a tensor is not numeric.
     """
     with Control(server) as control:
         states = control.states(wanted.name)
