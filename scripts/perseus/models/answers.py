@@ -51,9 +51,9 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
     max |again - answers| / s. s is the `signal` of `answers`. If the responses have different
     shapes, s is the standard deviation of all numbers in `answers`.
 
-    The result is infinite if the shapes of both runs differ, or if a value is not finite. The
-    result is also infinite if all responses in `answers` are equal and `again` differs from
-    `answers`.
+    The result is infinite if the responses of the two runs differ in shape, or if a value is not
+    finite. The result is also infinite if all responses in `answers` are equal and `again` differs
+    from `answers`.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -86,8 +86,8 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
     of the output are 0, or if the output is empty.
 
     The divisor is the `signal` of the responses, or the standard deviation of all their numbers if
-    their shapes differ. The divisor is at least the largest value times ROUNDING / `tolerance`, so
-    that rounding stays within the tolerance.
+    their shapes differ. The divisor is at least the largest absolute value times ROUNDING /
+    `tolerance`, so that rounding stays within the tolerance.
     """
     numbers = [each.astype(np.float64) for each in answers]
     flat = np.concatenate([each.ravel() for each in numbers])

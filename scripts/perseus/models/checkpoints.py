@@ -98,7 +98,8 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 
 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
-    """Yield the weights of the network under each prefix for which a state_dict has all `names`."""
+    """Yield the weights of the network for each prefix with which a state_dict contains all
+    `names`."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
     if len(plain) < len(state.keys() - COUNTS):  # two names differ only in wrappers
         plain = dict(state)

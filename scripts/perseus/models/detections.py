@@ -33,8 +33,8 @@ def detections_error(
     scales: Mapping[str, float],
     sorted_by: str,
 ) -> float:
-    """Return the largest relative error of the detections in a response. The rows with the same
-    index in all outputs are one detection.
+    """Return the largest relative error of the detections in a response. Row i of all outputs
+    together describes detection i.
 
     The function compares each expected detection with the most similar detection of the response,
     among detections whose score differs from the expected score by at most TIE. The function then

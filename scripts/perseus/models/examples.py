@@ -44,7 +44,7 @@ def examples(
     """Return `count` seeded examples of each input, shape (count, *dims).
 
     Square images in FP32 are `random_images`, and other floating-point numbers have a standard
-    normal distribution. Integers of one byte have any value, like pixels. Wider integers are 0 or
+    normal distribution. Integers of one byte take any value, like pixels. Wider integers are 0 or
     1, which is valid for every vocabulary, mask and index. If `values` is given, all numbers are
     uniformly distributed over the range `values`.
     """

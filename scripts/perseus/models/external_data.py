@@ -23,7 +23,7 @@ MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of th
 
 
 def external_files(source: Path) -> list[str]:
-    """Return the existing files with external data of an ONNX file in its folder.
+    """Return the existing files in the folder of an ONNX file that contain its external data.
 
     The result is empty if the file is not an ONNX file, or if the package onnx is not installed.
     """

@@ -34,7 +34,8 @@ def declare(torch: ModuleType) -> Any:
 
 
 def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
-    """Implement the declared operators for a CPU. The caller has imported torchvision before."""
+    """Implement the declared operators for a CPU. The caller must have imported torchvision
+    before."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
     # torchvision also implements this operator in plain torch, in a wrapper that would compile the

@@ -23,8 +23,8 @@ class NetworkCost:
     `flops` is the number of operations: one multiplication and one addition count as two
     operations. For convolutions and matrix products, `flops` counts all operations; for any other
     node, `flops` counts one operation per element of the first output. `weight_bytes` is the size
-    of the weights in the file. `traffic_bytes` is the number of bytes that all nodes read and
-    write, without any cache between nodes. `working_set_bytes` is the size of the weights plus the
+    of the weights in the file. `traffic_bytes` is the number of bytes that all nodes read and write
+    if no data is cached between nodes. `working_set_bytes` is the size of the weights plus the
     largest size of the inputs and outputs of one node; a cache of this size could hold the data of
     the whole inference. `operators` is the number of nodes.
     """

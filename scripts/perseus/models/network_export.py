@@ -126,8 +126,8 @@ def _write(
     path: Path,
     what: str,
 ) -> list[str]:
-    """Write the ONNX file, with a variable batch size if possible. Return notes for the user about
-    a fixed batch size."""
+    """Write the ONNX file, with a variable batch size if possible. Return a note for the user if
+    the export with a variable batch size failed."""
     torch, _ = import_torchvision()
 
     class Exported(torch.nn.Module):  # type: ignore[name-defined]

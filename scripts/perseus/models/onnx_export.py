@@ -65,9 +65,9 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
     `reference_path`. Return the export record (the content of check.json).
 
     The ONNX file has the input "input" float32 [batch, 3, H, W] and the output "output" float32
-    [batch, classes], and contains the weights. The function writes both files only after a passed
-    check. Raises ExportError for an unknown architecture or weights name, a state_dict that does
-    not fit, an image that cannot be read, an input size that the network rejects, and a failed
+    [batch, classes], and contains the weights. The function writes both files only after the check
+    has passed. Raises ExportError for an unknown architecture or weights name, a state_dict that
+    does not fit, an image that cannot be read, an input size that the network rejects, and a failed
     check.
     """
     torch, _ = import_torchvision()
@@ -102,8 +102,8 @@ def surveyed_export(
     """Export a model of an experiment `catalogue`. If the network cannot be exported, write the
     reason to `onnx_path`.
 
-    The function writes the reference in both cases, since a runtime that needs no ONNX file may
-    serve the network. Raises ExportError if torch cannot run the network.
+    The function always writes the reference, because a runtime that needs no ONNX file may serve
+    the network. Raises ExportError if torch cannot run the network.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
@@ -176,8 +176,8 @@ def check_onnx(
     what: str = "the model",
     tolerance: float = TOLERANCES["fp32"],
 ) -> dict[str, Any]:
-    """Compare the responses of an ONNX file with its reference. Raise ExportError if the relative
-    error exceeds the tolerance."""
+    """Compare the responses of an ONNX file with its reference responses. Raise ExportError if the
+    relative error exceeds the tolerance."""
     record = compared(onnx_path, reference, what, tolerance)
     if not record["relative_error"] <= tolerance:
         raise ExportError(

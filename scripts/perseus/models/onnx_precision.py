@@ -39,8 +39,8 @@ def convert(
     reference_path: Path,
     converted_path: Path,
 ) -> dict[str, Any]:
-    """Convert an ONNX file and write the result to `converted_path`. Return the comparison of its
-    responses with the responses of torch.
+    """Convert an ONNX file and write the result to `converted_path`. Return the comparison of the
+    converted file's responses with the responses of torch.
 
     Raises ExportError if the file cannot be converted, or if its responses (in ONNX Runtime on the
     CPU) differ by more than rounding to `precision` explains.

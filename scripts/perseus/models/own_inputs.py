@@ -53,8 +53,8 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
-    """Return the inputs with the sizes that the study sets. If a first size is still variable, it
-    is the batch."""
+    """Return the inputs with the sizes that the study sets. If the first size of an input is still
+    variable, this size is the batch."""
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 

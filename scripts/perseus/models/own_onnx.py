@@ -163,8 +163,8 @@ def _served(
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
     """Return the model with the input sizes in `inputs`, and this model loaded in ONNX Runtime.
 
-    If ONNX Runtime rejects these sizes, they stay variable: a size that ONNX Runtime infers may be
-    invalid in a branch that no request takes.
+    If ONNX Runtime rejects the sizes in `inputs`, these sizes stay variable: a size that ONNX
+    Runtime infers may be invalid in a branch that no request takes.
     """
     sized = _as_served(model, inputs)
     try:

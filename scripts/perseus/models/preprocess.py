@@ -27,8 +27,8 @@ class Preprocessing:
 
     The filter `resample` of Pillow resizes the short side of an image to `resize_px`, and a centre
     crop keeps `crop_px` x `crop_px` pixels. With `normalises`, the colours (0 to 1) are then
-    normalised with `mean` and `std`, each with one number for red, green and blue. Otherwise, the
-    result is pixels (0 to 255).
+    normalised with `mean` and `std`, each with one number for red, green and blue. If `normalises`
+    is false, the result is pixels (0 to 255).
     """
 
     resize_px: int

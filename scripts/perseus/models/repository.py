@@ -60,9 +60,9 @@ def write_repository(
     `model_files` has the files of each tenant, in the order of the tenants in the task.
     `is_variant` is true for a scenario with a setting of a grid, and for a survey (the experiment
     `catalogue`). If `is_variant` is true, the function writes an error message in place of a model
-    whose export failed or that does not support the configured batches. Otherwise, the function
-    raises NoModelError or RepositoryError for such a model. Raises RepositoryError for a tenant
-    with invalid settings.
+    whose export failed or that does not support the configured batches; otherwise, the function
+    raises NoModelError or RepositoryError. Raises RepositoryError for a tenant with invalid
+    settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -124,14 +124,14 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
 
 
 def model_path(root: Path, model: str, file: str) -> Path:
-    """Return the path of the model file of a Triton model. Perseus writes only the version 1 of
-    each model."""
+    """Return the path of the model file of a Triton model. Perseus writes only version 1 of each
+    model."""
     return root / model / "1" / file
 
 
 def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     """Return the Triton configuration (config.pbtxt) of a tenant. `tensors` has the inputs and
-    outputs of its model.
+    outputs of the tenant's model.
 
     The priority of a tenant becomes its priority in Triton's rate limiter. Each instance needs one
     unit of the resource "cores" per thread. The rate limiter is active in a server with
@@ -176,7 +176,7 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
     """Return the Triton configuration of an input or output.
 
-    Triton does not support a tensor whose only dimension is the batch. In requests and responses,
+    Triton does not support a tensor whose only dimension is the batch: in requests and responses,
     such a tensor has a second dimension of size 1, and the setting `reshape` removes this dimension
     for the model.
     """

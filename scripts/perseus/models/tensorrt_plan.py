@@ -203,8 +203,9 @@ def parse_version(number: int) -> tuple[int, int, int]:
 def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
     """Run trtexec and return its exit code.
 
-    If this process ends, trtexec also ends. The output of trtexec replaces the log. To stop
-    trtexec, the function first sends SIGTERM, which a script can forward to its container.
+    If the process of Perseus ends, trtexec also ends. The output of trtexec replaces the content of
+    the log file. To stop trtexec, the function first sends SIGTERM, which a script can forward to
+    its container.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

@@ -41,8 +41,8 @@ def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write the program to `path` (.pt2). Return the comparison of its responses with the responses
-    of the network.
+    """Write the program to `path` (.pt2). Return the comparison of the program's responses with the
+    responses of the network.
 
     The program converts images, float32 (batch, 3, H, W), into scores, float32 (batch, classes),
     for 1 to LARGEST_BATCH images. For the comparison, the function reads the written file. Raises

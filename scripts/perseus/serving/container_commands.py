@@ -3,7 +3,7 @@
 A container of NVIDIA's image replaces the embedded server (of nvidia-pytriton). For some runtimes,
 the image contains C++ backends that read the repository of Perseus (`study.runtimes`). For all
 other runtimes, Perseus mounts the folder of its Python backend into the image's folder of backends.
-The image must then contain the packages that the Python backend imports.
+For these other runtimes, the image must contain the packages that the Python backend imports.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Engine:
 
 
 def run(engine: Engine, path: str, of: Container) -> list[str]:
-    """Return the command `docker run`, or the same command of another engine, in the foreground.
+    """Return the command that runs a container in the foreground: `docker run`, or the same command
+    of another engine.
 
     `path` is the path of the program. Raises ServerError for a path that an engine's --mount cannot
     express.

@@ -1,7 +1,8 @@
 """Push models to a remote Triton, and unload the pushed models.
 
-A parameter of each pushed model names the measurement that pushed the model. If this measurement is
-killed, the next measurement from the same host recognises and unloads the pushed models.
+A parameter of each pushed model names the measurement that pushed the model. If a measurement is
+killed, the next measurement from the same host recognises and unloads the models that the killed
+measurement pushed.
 """
 
 from __future__ import annotations
@@ -163,8 +164,8 @@ class Control:
         return self._call("get_model_config", name).config
 
     def versions(self, name: str) -> list[str]:
-        """Return the ready versions of a model. The highest version responds to requests without a
-        version."""
+        """Return the ready versions of a model. The highest version responds to requests that name
+        no version."""
         return list(self._call("get_model_metadata", name).versions)
 
     def _owner(self, name: str) -> str:

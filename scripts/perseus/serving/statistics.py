@@ -27,7 +27,8 @@ class ServerTimes:
 
     @property
     def busy_ns(self) -> int:
-        """Return the nanoseconds in which requests occupied an instance of the model."""
+        """Return the total time in nanoseconds for which requests occupied instances of the
+        model."""
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
     def since(self, before: ServerTimes) -> ServerTimes | None:

@@ -162,9 +162,9 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server: let it finish its requests, and then kill its process group.
 
     After its last request, Triton needs 1.2 s per model instance to unload, one instance after the
-    other, and up to 1 s more. No client needs a response during this time. Therefore the function
-    kills the group as soon as no client is connected. The log does not show the end of the last
-    request: it may report no requests in flight although a Python backend still executes some.
+    other, and up to 1 s more. While Triton unloads, no client needs a response. Therefore the
+    function kills the group as soon as no client is connected. The log does not show the end of the
+    last request: it may report no requests in flight although a Python backend still executes some.
     """
     if process.poll() is not None:
         return

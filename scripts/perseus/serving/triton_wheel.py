@@ -122,9 +122,9 @@ def _link_libpython(folder: Path, installation: Installation) -> None:
     """Link the libpython of this Python for the stub, if the stub needs it.
 
     The stub for Python 3.13 needs the libpython of nvidia-pytriton, which loads the modules `math`
-    and `_datetime` from files. If these modules are built into Python, as in Debian, their files do
-    not exist. In this case, the stub gets the libpython of this Python under the file name of
-    nvidia-pytriton's libpython.
+    and `_datetime` from files. If `math` and `_datetime` are built into Python, as in Debian, their
+    files do not exist. In this case, the stub gets the libpython of this Python under the file name
+    of nvidia-pytriton's libpython.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

@@ -149,8 +149,9 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """Servers that share one measurement of the client ceiling, by the name of this
-        measurement. Servers that only surveys use need no measurement of the client ceiling."""
+        """Servers that share one measurement of the client ceiling (the highest rate that the
+        client can send), by the name of this measurement. Servers that only surveys use need no
+        measurement of the client ceiling."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -234,7 +235,7 @@ class Study:
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
         """Yield the runs of all experiments of a scenario. If a `frontier` has three or more
-        tenants, one of its mixes has the ratio of the demand."""
+        tenants, one of its mixes has the ratio of the demanded rates."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
@@ -242,7 +243,8 @@ class Study:
         """Return the key of the dedicated peak of each tenant; empty if the cell `of` needs no
         dedicated peaks.
 
-        The dedicated peaks have the preset of `of`, and therefore the same number of repeats.
+        Perseus measures the dedicated peaks with the preset, and therefore the number of repeats,
+        of the cell `of`.
         """
         if not of.run.needs_dedicated_peaks:
             return ()
@@ -260,8 +262,8 @@ class Study:
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells that measure the earlier mixes. The results of these cells determine the
-        weights of the mix of the cell `of`."""
+        """Return the cells that measure the mixes before the mix of the cell `of`. The results of
+        these cells determine the weights of this mix."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -272,8 +274,8 @@ class Study:
         """Return the cells in which a model of the cell `of` shares the server with copies of
         itself.
 
-        These cells have the server and the preset of `of`. The result is empty if Perseus must
-        measure the mix of `of` and may not predict its peak.
+        These cells have the server and the preset of the cell `of`. The result is empty if Perseus
+        must measure the peak of the mix and may not predict it.
         """
         if not of.run.needs_copies:
             return ()

@@ -88,8 +88,8 @@ class Spot(Part):
 
 
 class Demand(Part):
-    """The demand for which Perseus plans a fleet. Without a demand, the report shows how the costs
-    grow with the demand."""
+    """The demand for which Perseus plans a fleet. Without the section `demand`, the report shows
+    how the costs grow with the demand."""
 
     models: Annotated[tuple[ModelDemand, ...], Field(min_length=1)] = Field(
         description="The demand for each model.",

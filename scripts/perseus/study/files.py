@@ -69,8 +69,8 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 def dedicated(study: Study, of: Cell) -> list[str]:
     """Return the files with the dedicated peaks that the cell `of` needs.
 
-    With one repeat, the files are raw-results folders. With several repeats, one file for each
-    dedicated peak joins the repeats, which keeps the job graph of large studies small.
+    If a dedicated peak has one repeat, the result is the raw-results folder of its cell. Otherwise,
+    one file joins all repeats, which keeps the job graph of large studies small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -137,7 +137,8 @@ def checked_tables(study: Study) -> str:
 
 
 def ceilings(study: Study) -> list[str]:
-    """Return the files with the measured client ceilings.
+    """Return the files with the measured client ceilings (the highest rates that the client can
+    send).
 
     For a server without deployed models, Perseus measures no client ceiling, since the sizes of the
     requests are unknown.
@@ -198,8 +199,8 @@ def all_checks(study: Study) -> list[str]:
 
 
 def surveyed_checks(study: Study) -> list[str]:
-    """Return the paths of the export records of all models in surveys. The table `catalogue` takes
-    the properties of the networks from these records."""
+    """Return the paths of the export records of all models in surveys (experiment `catalogue`). The
+    table `catalogue` takes the properties of the networks from these records."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
     return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 

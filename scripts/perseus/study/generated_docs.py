@@ -155,7 +155,7 @@ def readme() -> str:
 def _resolved(part: Schema, root: Schema) -> Schema:
     """Return a part of the schema with its references resolved.
 
-    If null is the only alternative to a type, the result has only the type. The description of
+    If the part allows only null and one type, the result has only the type. The description of
     `part` replaces the description of the part to which `part` refers.
     """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]

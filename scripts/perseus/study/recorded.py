@@ -28,8 +28,8 @@ class Format(NamedTuple):
     """A public format of traces.
 
     A file with all `columns` has this format. `column` is the name of the column with the times in
-    `unit`. If this column has the end of each request, `took_s` is the name of the column with the
-    duration of each request in seconds.
+    `unit`. If this column has the end time of each request, `took_s` is the name of the column with
+    the duration of each request in seconds.
     """
 
     name: str
@@ -145,8 +145,8 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 def read_trace(path: Path, source: TraceSource) -> Trace:
     """Read the selected arrivals of a trace from the file `path`.
 
-    The times in the file need not be sorted. The returned times count from the first request of the
-    file, even if `source` does not select this request. Raises OSError if the file cannot be
+    The times in the file need not be sorted. The returned times are relative to the first request
+    of the file, even if `source` does not select this request. Raises OSError if the file cannot be
     opened, and TraceError for a file without times.
     """
     file = open_trace(path)
@@ -179,7 +179,7 @@ def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
     """Read the selected arrivals of a trace whose path is relative to `folder`.
 
     Raises TraceError for all problems that a user can correct, also if the file cannot be opened.
-    If `needs_unit` is true, an ambiguous unit of the times is such a problem.
+    If `needs_unit` is true, an ambiguous unit of the times also raises TraceError.
     """
     try:
         trace = read_trace(folder / source.file, source)

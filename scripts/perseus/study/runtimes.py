@@ -21,7 +21,7 @@ class Runtime:
     """A runtime: a backend that executes networks.
 
     `precisions` has the supported numeric precisions on each device. `python_backend` is true if
-    scripts/backends has a Python backend for the runtime, which the embedded server uses.
+    scripts/backends has a Python backend for the runtime; the embedded server needs this backend.
     `native_backend` is true if the container images of NVIDIA contain a backend for the runtime.
     `platform` is the name of this native backend, if its name differs from the runtime. `packages`
     has the packages whose versions affect the Python backend.

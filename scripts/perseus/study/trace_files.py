@@ -33,7 +33,7 @@ MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 
 
 class TraceError(ValueError):
-    """Error: a file is not a valid trace of arrivals. The message says why, and names the invalid
+    """Error: a file is not a valid trace of arrivals. The message states the reason and the invalid
     row or line."""
 
 
@@ -101,8 +101,8 @@ def number(text: str) -> float:
 def moment(text: str) -> tuple[float, bool]:
     """Return a date with a time as seconds since 1970, and whether the text names a time zone.
 
-    A date without a time zone is in UTC. The seconds are NaN if the text is no ISO 8601 date with a
-    time.
+    The function reads a date without a time zone as UTC. The seconds are NaN if the text is no ISO
+    8601 date with a time.
     """
     try:
         found = datetime.fromisoformat(text.replace(" UTC", "+00:00"))

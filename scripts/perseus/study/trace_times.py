@@ -255,8 +255,8 @@ def _local(
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """Return a doubt about times without a time zone if an hour that some clocks show twice has too
-    many requests; empty otherwise.
+    """Check times without a time zone. Return a doubt if an hour that some clocks show twice has
+    too many requests, and otherwise an empty text.
 
     The hour has too many requests if their number is more than 1.5 times the mean of the hours
     before and after, and the difference is significant.

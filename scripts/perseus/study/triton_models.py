@@ -1,9 +1,9 @@
 """Define the names of a tenant's Triton models, and of a tenant's files in a model repository.
 
 Usually, a tenant has one Triton model, the network, with the name of the tenant. If the server
-preprocesses images, the Triton model with this name is an ensemble of two more Triton models: the
-preprocessing and the network. The names of these two models contain a dot, unlike the names of
-tenants.
+preprocesses images, the Triton model with the name of the tenant is an ensemble of two more Triton
+models: the preprocessing and the network. The names of these two models contain a dot, unlike the
+names of tenants.
 """
 
 from __future__ import annotations

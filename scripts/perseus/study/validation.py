@@ -139,8 +139,8 @@ class DefinitionSchema:
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """Return the part of the schema to which `part` refers. For an experiment, this is the part
-        for the kind of `value`."""
+        """Return the part of the schema to which `part` refers. For an experiment, return the part
+        for the kind of experiment in `value`."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -160,8 +160,8 @@ class DefinitionSchema:
 def _schema() -> DefinitionSchema:
     """Return the JSON schema of a definition.
 
-    Only an invalid configuration needs the schema: making the schema takes longer than reading a
-    study.
+    Perseus calls this function only for an invalid configuration, because the call takes longer
+    than reading a study.
     """
     return DefinitionSchema(Definition.model_json_schema())
 

@@ -58,9 +58,9 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
     """Return the number of client processes of each tenant.
 
-    If `chosen` is None, all tenants together get one process per core. More processes would only
-    share the cores. With fewer processes, the client could not use all cores, since one process
-    uses at most one core.
+    If `chosen` is None, all tenants together get one process per core. More processes than cores
+    would only share the cores. With fewer processes than cores, the client could not use all cores,
+    because one process uses at most one core.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -72,7 +72,7 @@ class Client:
     send the planned load. The client merges the results of the processes in the order of the
     intended send times. `steps` contains the names of the Triton models that process a request one
     after another, if there are several. Raises ClientError if a process has no connection, ends, or
-    does not respond within 30 s. After this error, every later call also raises ClientError.
+    does not respond within 30 s. After a ClientError, every later call also raises ClientError.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Client:
 
 
 def _module_folders() -> list[str]:
-    """Return the folders in which a sender searches modules: the folder of Perseus, then the
+    """Return the folders in which a sender searches for modules: the folder of Perseus, then the
     folders of this process."""
     theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(None, theirs)]

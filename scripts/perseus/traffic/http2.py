@@ -209,7 +209,7 @@ class Http2(Generic[S]):
     # Receiving
 
     def receive(self, data: bytes) -> list[S]:
-        """Return the requests whose responses end with these bytes. Raises Http2Error."""
+        """Return the requests whose responses are complete after these bytes. Raises Http2Error."""
         data = self._unread + data if self._unread else data
         start, end = 0, len(data)
         while end - start >= _FRAME.size:
@@ -287,7 +287,7 @@ class Http2(Generic[S]):
         """Handle a stream that the server reset.
 
         The server has not processed a refused request, so the client sends the request again. Some
-        servers refuse a stream because they still count a stream that has just ended. Therefore the
+        servers refuse a stream because they still count an ended stream as active. Therefore the
         client sends no new request until another stream ends.
         """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:

@@ -25,8 +25,8 @@ LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
 
 class LoadLoop:
-    """The requests of one window. The sender and the transport write to the requests, and any
-    thread may read them."""
+    """The requests of one window. The sender and the transport write times and outcomes into the
+    requests, and any thread may read the requests."""
 
     def __init__(self, intended_ns: NDArray[np.int64]) -> None:
         n = len(intended_ns)
@@ -95,8 +95,8 @@ def silent_s(requests: Requests, now_ns: int) -> float:
     """Return the seconds since the last response, if requests are in flight; 0 otherwise.
 
     If the oldest request in flight was sent after the last response, the result is the time since
-    the send of this request. A request that timed out after the last response is still in flight
-    for this function.
+    the send of this request. The function treats a request that timed out after the last response
+    as in flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))

@@ -86,7 +86,7 @@ def main(pipe: Connection) -> None:
 
 def _run_promptly() -> bool:
     """Ask the system to run this process before ordinary processes; return whether the system
-    agrees.
+    allows this.
 
     On a shared core, a process that wakes up waits for the time slices of other processes, for
     example of other tenants' clients. A time slice takes 3 ms on current kernels.

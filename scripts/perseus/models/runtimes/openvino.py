@@ -1,10 +1,10 @@
 """Set the parameters of OpenVINO, for the Python backend of Perseus and the C++ backend of Triton.
 
-With the same repository, these two backends behave differently. The C++ backend has a parameter for
-bf16 (`HINT_BF16: YES`) but none for fp32. Therefore "fp32" in the C++ backend means the default of
-OpenVINO: bf16 on a CPU with instructions for bf16. The C++ backend also accepts only batches of
-max_batch_size, unless `ENABLE_BATCH_PADDING` allows the backend to pad smaller batches. The
-inference of a padded batch takes as long as the inference of a full batch.
+With the same repository, the Python backend and the C++ backend behave differently. The C++ backend
+has a parameter for bf16 (`HINT_BF16: YES`) but none for fp32. Therefore "fp32" in the C++ backend
+means the default of OpenVINO: bf16 on a CPU with instructions for bf16. The C++ backend also
+accepts only batches of max_batch_size, unless `ENABLE_BATCH_PADDING` allows the backend to pad
+smaller batches. The inference of a padded batch takes as long as the inference of a full batch.
 """
 
 from __future__ import annotations

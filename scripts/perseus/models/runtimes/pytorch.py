@@ -24,8 +24,8 @@ def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
     """Return the batch sizes for which the backend captures a CUDA graph: the powers of two, the
     preferred sizes and the largest size.
 
-    The backend pads a batch of another size to the next larger of these sizes, so the GPU computes
-    at most twice as many images as the batch has.
+    The backend pads a batch of another size to the next larger size with a CUDA graph, so the GPU
+    computes at most twice as many images as the batch has.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})

@@ -9,7 +9,7 @@ and no root, and listens only on the loopback address.
 Three mechanisms remove the leftovers of a server. At the end of the context, Perseus stops the
 server. If the measuring process is killed before the end of the context, the kernel sends SIGTERM
 to the server. The names of shared memory and temporary folders identify the measuring process. If
-this process has ended, the next start of a server removes the memory and the folders.
+the measuring process has ended, the next start of a server removes the memory and the folders.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def brace_problems(at: Place, path: str) -> Problems:
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """Return the result of a test of a path, such as `path.is_file`.
+    """Call a test of a path, such as `path.is_file`, and return its result.
 
     The result is False if the path is too long or cannot be accessed (the test raises OSError).
     """

@@ -1,5 +1,5 @@
-"""Define the experiment `aa` (A/A test): measure one throughput on restarted servers, to find the
-noise floor of the host."""
+"""Define the experiment `aa` (A/A test): measure the same throughput on several restarted servers,
+to find the noise floor of the host."""
 
 from __future__ import annotations
 

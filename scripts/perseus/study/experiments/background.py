@@ -57,7 +57,7 @@ class Run(peak.Run):
 
 
 class Settings(ExperimentSettings):
-    """Search the peak of one tenant while all other tenants stay at fixed rates."""
+    """Find the peak of one tenant while all other tenants stay at fixed rates."""
 
     kind: Literal["background"] = Field(
         description="`background` searches the peak of one tenant while all other tenants stay"

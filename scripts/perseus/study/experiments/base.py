@@ -27,8 +27,8 @@ class ExperimentRun(Part):
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """True if the rates of the run are shares of dedicated peaks. Perseus measures the
-        dedicated peaks before such a run."""
+        """True if the rates of the run are shares of dedicated peaks (peaks of tenants alone on a
+        server). Perseus measures the dedicated peaks before such a run."""
         return False
 
     @property
@@ -86,12 +86,12 @@ class ExperimentSettings(Part):
 
     @property
     def most_in_flight(self) -> int:
-        """Largest number of requests of one tenant in flight in closed loops; 0 if the experiment
-        has no closed loops."""
+        """Largest number of requests that a tenant has in flight in a closed loop; 0 if the
+        experiment has no closed loops."""
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
-        """Yield the runs of the experiment. All repeats of a cell share one run."""
+        """Yield the runs of the experiment, each run once for all its repeats."""
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:

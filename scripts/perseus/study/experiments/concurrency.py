@@ -14,8 +14,8 @@ Concurrency = Annotated[Whole, Field(ge=1, le=1024)]
 
 
 class Run(ExperimentRun):
-    """Consecutive closed loops; `concurrencies` has the number of requests of each tenant in flight
-    for each loop."""
+    """Consecutive closed loops. For each loop, `concurrencies` has the number of requests that each
+    tenant keeps in flight."""
 
     kind: Literal["concurrency"] = "concurrency"
     name: str = "concurrency"

@@ -1,5 +1,5 @@
-"""Define the experiment `frontier`: search the peaks of mixes that Perseus chooses from earlier
-results."""
+"""Define the experiment `frontier`: find the peaks of mixes (rates in a fixed ratio) that Perseus
+chooses from earlier results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from perseus.study.problems import Problems
 class Run(peak.Run):
     """Search for the peak of a mix whose weights follow from the results of earlier mixes.
 
-    `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus predicts the
-    peak if the error of the prediction is at most `predict_within_percent`. If
-    `predict_within_percent` is None, the error may be as large as the difference between two
-    measurements of the same mix.
+    `point` is the number of the mix in the frontier, from 1. If `predict` is true and the error of
+    the prediction is at most `predict_within_percent` %, Perseus predicts the peak and does not
+    measure it. If `predict_within_percent` is None, the error may be as large as the difference
+    between two measurements of the same mix.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -54,7 +54,7 @@ def _name(point: int) -> str:
 
 
 class Settings(ExperimentSettings):
-    """Search the peaks of several mixes."""
+    """Find the peaks of several mixes."""
 
     kind: Literal["frontier"] = Field(
         description=(

@@ -1,4 +1,4 @@
-"""Define the experiment `peak`: search the largest load at which every tenant keeps its SLA."""
+"""Define the experiment `peak`: find the largest load at which every tenant keeps its SLA."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """Return a copy of the search with these weights of the mix. Only the results of earlier
-        cells determine the weights."""
+        """Return a copy of the search with these weights of the mix. The weights follow from the
+        results of earlier cells."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ DEDICATED = Run.dedicated()
 
 
 class Settings(ExperimentSettings):
-    """Search the largest load at which every tenant keeps its SLA."""
+    """Find the largest load at which every tenant keeps its SLA."""
 
     kind: Literal["peak"] = Field(
         description="`peak` searches the largest load at which every tenant keeps its SLA."

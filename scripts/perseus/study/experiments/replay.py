@@ -54,9 +54,9 @@ class Trace(Part):
 class Run(ExperimentRun):
     """One window with all tenants together, and one window with each tenant alone.
 
-    The mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks. If both lists are
-    empty, the tenants get the recorded rates. Only the arrival process gamma uses `cv`, only mmpp
-    uses `bursts`, and only trace uses `trace`.
+    The mean rates are `rates_rps`, or `percents_of_peak` % of the dedicated peaks. If `rates_rps`
+    and `percents_of_peak` are empty, the tenants get the recorded rates. Only the arrival process
+    gamma uses `cv`, only mmpp uses `bursts`, and only trace uses `trace`.
     """
 
     kind: Literal["replay"] = "replay"

@@ -1,5 +1,5 @@
-"""Define the experiment `slowdown`: measure the latency of every tenant beside every other tenant,
-and alone."""
+"""Define the experiment `slowdown`: measure the latency of each tenant alone, and beside each other
+tenant in turn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure the latency of every tenant beside every other tenant, and alone."""
+    """Measure the latency of each tenant alone, and beside each other tenant in turn."""
 
     kind: Literal["slowdown"] = Field(
         description=(

@@ -27,8 +27,8 @@ class CeilingTask(Part):
 
     For every launcher and runtime, Perseus measures the client ceiling with a server on this host
     and a null model (a model that does no work). `cores` is the number of cores of the study's
-    server, or None for a remote server. Beside a remote server, the client uses `client_cores`
-    cores, and the null model uses all other cores of this host. `trace` is the trace of the arrival
+    server, or None for a remote server. For a remote server, the client uses `client_cores` cores,
+    and the null model uses all other cores of this host. `trace` is the trace of the arrival
     process, or None.
     """
 

@@ -11,15 +11,15 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant of a scenario. For a setting of a grid, the name of the tenant has a suffix, which
-    names in a configuration cannot have."""
+    """A tenant of a scenario. In a setting of a grid, the name of the tenant has a suffix that no
+    name in a configuration may have."""
 
     name: Text
 
 
 class ReportedServer(Server):
-    """A server of a scenario. For a setting of a grid, the name of the server has a suffix, which
-    names in a configuration cannot have."""
+    """A server of a scenario. In a setting of a grid, the name of the server has a suffix that no
+    name in a configuration may have."""
 
     name: Text
 

@@ -62,9 +62,9 @@ class Price(Part):
 class GridSetting(Part):
     """A setting of a grid, and the names in the records of the cells with this setting.
 
-    `values` has the value of each key that the grid varies; `description` is these values as text.
-    `server`, `scenario` and `load_line` are names in the records of the cells. `why_not` says why
-    Perseus does not measure the setting; empty for a measured setting.
+    `values` has the value of each key that the grid varies; `description` states these values as
+    text. `server`, `scenario` and `load_line` are names in the records of the cells. `why_not` says
+    why Perseus does not measure the setting; empty for a measured setting.
     """
 
     values: dict[str, Value]
