@@ -27,8 +27,8 @@ For thirteen architectures with random weights, the relative error to torch of O
 OpenVINO on a CPU was 2e-6 to 1.2e-4 in fp32, and 0.04 to 1.1 in bf16. In ONNX Runtime on a CPU, the
 relative error was 0.006 to 0.12 in fp16 (nine architectures), and 0.5 to 3.3 in int8 (ten
 architectures). For comparison, a server that gives the mean response to every image has a relative
-error of 3.6 to 6.7, and a server that confuses images has 6 or more. There are no such measurements
-on a GPU.
+error of 3.6 to 6.7, and a server that confuses images has 6 or more. Perseus has no measurements of
+these errors on a GPU.
 """
 
 

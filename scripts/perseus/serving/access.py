@@ -58,7 +58,7 @@ class Header:
 class Access:
     """The access to a server: certificates and headers.
 
-    `ca_pem` contains the certificates of trusted authorities, None without TLS.
+    `ca_pem` contains the certificates of trusted authorities; it is None without TLS.
     """
 
     ca_pem: str | None = field(default=None, repr=False)
@@ -209,7 +209,7 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
 
 
 def _read_cas(tls: str) -> str | None:
-    """Return the trusted certificates, None without TLS.
+    """Return the trusted certificates; None without TLS.
 
     Raises OSError and ValueError if the file is missing or contains no certificates.
     """

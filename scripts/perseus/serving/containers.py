@@ -125,8 +125,8 @@ def serves(name: str, _pid: int, ports: Ports) -> bool:
 
 
 def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
-    """Return the server's process id; None if the process is not visible. Raises ServerError if the
-    server may use other cores than `cores`."""
+    """Return the server's process id; None if this host does not show the process. Raises
+    ServerError if the server may use other cores than `cores`."""
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):

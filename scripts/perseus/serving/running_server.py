@@ -56,8 +56,8 @@ class RunningServer:
         return self._status() == psutil.STATUS_STOPPED
 
     def _status(self) -> str | None:
-        """Return the status of the server's process; None if the process has ended or is not
-        visible."""
+        """Return the status of the server's process; None if the process has ended or this host
+        does not show it."""
         if self.pid is None:
             return None
         try:

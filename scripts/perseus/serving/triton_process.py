@@ -143,8 +143,8 @@ def local_ports(pid: int, status: str) -> set[int]:
 def find_server(root: int, name: str) -> int | None:
     """Return the process id of the tritonserver with this name among `root` and its descendants.
 
-    The result is None if the process is not visible, for example in a virtual machine or on another
-    host.
+    The result is None if this host does not show the process, for example because it runs in a
+    virtual machine or on another host.
     """
     mark = f"--id={name}"
     found = None

@@ -49,8 +49,8 @@ _DOCUMENTING: Final = {
 results."""
 
 _COUNTED: Final = {"column": 2}
-"""Functions whose later positional arguments do not affect results, with the number of arguments
-that do."""
+"""Functions of which only the first positional arguments affect results, with the number of these
+arguments."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
     Both prices are for the zone with the lowest total price.
 
-    Raises UnpricedError if the price list has no price, or several different prices.
+    Raises UnpricedError if the price list has no price or several different prices for the machine
+    or the accelerators.
     """
     machines = (
         {"": _custom(wanted.custom, costs)}

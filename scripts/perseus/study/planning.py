@@ -388,7 +388,7 @@ def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
     """Return the task that writes the report.
 
     The task contains the tenants and servers of all settings of a grid. `traces` has one message
-    for each trace, which says how Perseus interpreted the trace.
+    for each trace: how Perseus interpreted the trace.
     """
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}

@@ -27,9 +27,9 @@ MAX_COUNT: Final = 10**9
 class Format(NamedTuple):
     """A public format of traces.
 
-    A file with all `columns` has this format. `column` is the name of the column with the times in
-    `unit`. If this column has the end time of each request, `took_s` is the name of the column with
-    the duration of each request in seconds.
+    A file that has all `columns` has this format. `column` is the name of the column with the times
+    in `unit`. If this column has the end time of each request, `took_s` is the name of the column
+    with the duration of each request in seconds.
     """
 
     name: str
@@ -60,7 +60,8 @@ FORMATS: Final = (
         for key in ("input_length", "output_length", "hash_ids", "text_input", "session_id")
     ),
 )
-"""Known formats. If a file has the `columns` of several formats, the first of them applies."""
+"""Known formats. If a file has the `columns` of several formats, Perseus uses the first of these
+formats."""
 
 
 @dataclass(frozen=True)

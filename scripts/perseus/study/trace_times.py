@@ -33,11 +33,10 @@ TIME_NAMES: Final = (
 """Usual names of columns with times, in lower case, without unit and punctuation."""
 
 EPOCH_S: Final = (1e9, 1e10)
-"""Numbers in this range count as seconds since 1970: from September 2001 to 2286."""
+"""Perseus reads numbers in this range as seconds since 1970: from September 2001 to 2286."""
 
 LATEST_S: Final = 1e11
-"""Largest valid time in seconds since 1970 (the year 5138). With a larger time, the unit is
-wrong."""
+"""Largest valid time in seconds since 1970 (the year 5138). A larger time means a wrong unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
 """At the end of summer time, clocks go back by HOUR_S before 4 o'clock (NIGHT_HOURS). Times that go
@@ -73,7 +72,7 @@ class Understood:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name in lower case, such as [arrival, time, ms] for
+    """Return the words of a name, in lower case, such as [arrival, time, ms] for
     `arrivalTime_ms`."""
     return re.findall("[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
 

@@ -55,8 +55,8 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 _OF_FILES = ("shape", "deterministic")
 _OF_OTHERS = (*_OF_FILES, "inputs", "values")
-"""`_OF_FILES` has the keys that apply only to models with `onnx:` or `served_model:`. `_OF_OTHERS`
-has the keys that do not apply to classification models of torchvision."""
+"""`_OF_FILES` has the keys that are valid only for models with `onnx:` or `served_model:`.
+`_OF_OTHERS` has the keys that are invalid for classification models of torchvision."""
 
 
 @functools.cache

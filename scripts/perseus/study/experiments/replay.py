@@ -95,7 +95,7 @@ OF_PROCESS: Final = {
     **dict.fromkeys(("burst_factor", "burst_s", "burst_share"), "mmpp"),
     **dict.fromkeys(("traces", "begins_s", "time_scale"), "trace"),
 }
-"""Keys that apply only to this arrival process."""
+"""Keys that are valid for only one arrival process, with the name of this process."""
 
 LISTS: Final = ("rates_rps", "percents_of_peak", "traces", "begins_s")
 """Keys whose list has one entry for each tenant, or one entry for all tenants."""

@@ -51,7 +51,7 @@ class MeasuredServer(Part):
 class ServedModel(Part):
     """A model that the server already has, with its name on the server.
 
-    `shape` has the sizes that the model leaves open, by input. If `deterministic` is false, the
+    `shape` has the variable sizes of the model's inputs, by input. If `deterministic` is false, the
     responses to the same request may differ. `examples` defines the content of the requests.
     """
 

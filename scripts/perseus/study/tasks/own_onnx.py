@@ -11,10 +11,10 @@ from perseus.study.tasks.own_examples import OwnExamples
 class OwnOnnxTask(Part):
     """Settings for the ONNX file of a user. The ONNX file is an input file of the job.
 
-    `seed` is the seed of random examples. `shape` has, for each input, the sizes that the file
-    leaves open, or all sizes. `input_size` is the value of all sizes that the file leaves open, or
-    None. `examples` defines the content of the requests. `deterministic` is true if the model must
-    give the same responses to the same request.
+    `seed` is the seed of random examples. `shape` has, for each input, its variable sizes or all
+    its sizes. `input_size` is one number for all variable sizes, or None. `examples` defines the
+    content of the requests. `deterministic` is true if the model must give the same responses to
+    the same request.
     """
 
     seed: int = 0

@@ -29,7 +29,7 @@ class ReportTask(Part):
 
     The records of cells have only the settings on which a measurement depends. For the report, this
     task adds, for example, the instances, batching, weights and images of the models. `traces` has
-    one message for each trace, which says how Perseus interpreted the trace.
+    one message for each trace: how Perseus interpreted the trace.
     """
 
     models: tuple[Model, ...] = ()

@@ -30,7 +30,7 @@ class ServedTenant(Part):
     runtime. Inputs and outputs are always fp32. `model_file` is the name of the file that the
     runtime loads. `gpus` has the numbers of the GPUs inside the server; empty for a CPU server.
     `instances` is the number of instances that may execute at the same time (on a GPU server, on
-    each GPU). `request_batch_size` is the number of examples in each request, such as images.
+    each GPU). `request_batch_size` is the number of examples, such as images, in each request.
     `max_queue_delay_us` is the time in microseconds that a request may wait for other requests of
     its batch; None switches dynamic batching off. Triton executes a batch of one of the
     `preferred_batch_sizes` without further waiting. Tenants with a `priority` take turns on the
