@@ -1,9 +1,9 @@
 """Write and read export errors. If Perseus cannot export a model, the model file contains the error
 message.
 
-The pipeline handles a file with an error message like a model. For a model in one setting of a grid
-or in a survey, a table has the error message in place of results, and Perseus measures all other
-models and settings. For any other model, `require_model` stops the job.
+The pipeline handles a file with an error message like a model file. For a model in one setting of a
+grid or in a survey, a table has the error message in place of results, and Perseus measures all
+other models and settings. For any other model, `require_model` stops the job.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ class ModelTensors:
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the possible shapes of a tensor. The sizes `given` are either its variable sizes or
-    all its sizes."""
+    """Return the possible shapes of a tensor. The sizes `given` are either the variable sizes or
+    all sizes of the tensor."""
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

@@ -158,7 +158,7 @@ def _of_tensors(
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape `dims` with the sizes `given` in place of its variable sizes or of all sizes.
+    """Return the shape `dims` with the sizes `given` in place of its variable sizes or all sizes.
 
     If the number of given sizes suits neither replacement, the result is the given sizes.
     """

@@ -263,7 +263,7 @@ class Study:
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
         """Return the cells that measure the mixes before the mix of the cell `of`. The results of
-        these cells determine the weights of this mix."""
+        the earlier mixes determine the weights of the mix of the cell `of`."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs

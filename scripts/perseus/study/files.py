@@ -69,8 +69,9 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 def dedicated(study: Study, of: Cell) -> list[str]:
     """Return the files with the dedicated peaks that the cell `of` needs.
 
-    If a dedicated peak has one repeat, the result is the raw-results folder of its cell. Otherwise,
-    one file joins all repeats, which keeps the job graph of large studies small.
+    If a dedicated peak has one repeat, the result is the raw-results folder of its cell. If a
+    dedicated peak has several repeats, one file joins all repeats, which keeps the job graph of
+    large studies small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))

@@ -155,8 +155,8 @@ def readme() -> str:
 def _resolved(part: Schema, root: Schema) -> Schema:
     """Return a part of the schema with its references resolved.
 
-    If the part allows only null and one type, the result has only the type. The description of
-    `part` replaces the description of the part to which `part` refers.
+    If the part of the schema allows only null and one type, the result has only the type. The
+    description of `part` replaces the description of the part to which `part` refers.
     """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part

@@ -303,8 +303,8 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Compare the spot and committed price with the on-demand price. Yield the reasons why a price
-    may be wrong."""
+    """Compare the spot and committed price with the on-demand price. Yield the reasons why the spot
+    or committed price may be wrong."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

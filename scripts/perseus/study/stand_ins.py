@@ -52,8 +52,8 @@ def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
 def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
     """Return whether a stand-in may be the only cause of a problem.
 
-    Perseus does not report a problem that only a stand-in may have caused. If the problem has
-    another cause, Perseus reports the problem after the user corrects the invalid value.
+    Perseus does not report a problem whose only cause may be a stand-in. If the problem has another
+    cause, Perseus reports the problem after the user corrects the invalid value.
     """
     return stands_in(place, stand_ins) or any(
         _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")

@@ -43,8 +43,8 @@ class TraceFile:
 
     `format` is a text such as "a CSV file". `columns` has the names of the columns, or the numbers
     of the columns if the file has no header. `first` has the fields of the first data row.
-    `first_row` is the number of this row in the file; a header is row 1. `read` returns the columns
-    with the given names as a pyarrow Table, or raises TraceError.
+    `first_row` is the number of the first data row in the file; a header is row 1. `read` returns
+    the columns with the given names as a pyarrow Table, or raises TraceError.
     """
 
     path: Path

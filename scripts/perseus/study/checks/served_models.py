@@ -69,7 +69,7 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 def _named_twice(served: list[Served]) -> Problems:
     """Yield tenants that use the same model of one server. The statistics of the server cannot tell
-    these tenants apart."""
+    tenants of the same model apart."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:

@@ -13,7 +13,8 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """Windows of the same closed loop, each on a newly started server."""
+    """The same closed loop on one newly started server after another, with several windows on each
+    server."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"

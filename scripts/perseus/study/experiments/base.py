@@ -58,7 +58,7 @@ class ExperimentRun(Part):
     @property
     def needs_copies(self) -> bool:
         """True if the run uses results of scenarios with several copies of one of its models. The
-        study need not have such scenarios."""
+        study may have no scenarios with several copies of a model."""
         return False
 
     @property
