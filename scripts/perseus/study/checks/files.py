@@ -38,8 +38,8 @@ def trace_problems(
     """Yield the problems of a file with recorded arrivals.
 
     If a demand uses the file, `interval_s` is the length of the intervals in which arrivals are
-    counted, and the file must state its time unit. If `interval_s` is None, a replay scales the
-    gaps between arrivals, so the time unit has no effect.
+    counted, and the time unit of the file must be known. If `interval_s` is None, a replay scales
+    the gaps between arrivals, so the time unit has no effect.
     """
     yield from brace_problems(at, source.file)
     try:
