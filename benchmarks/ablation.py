@@ -1,9 +1,9 @@
 """Measure how much each rule of the estimate contributes.
 
 The benchmark switches off one rule at a time, and computes the estimate again from the windows of
-the same searches. The searches run in virtual time with the preset `quick`, against simulated
-servers on which constants were tuned and against other servers. The library has no switches for
-rules, so the benchmark patches the library.
+the same searches. The searches run in virtual time with the preset `quick`, both against the
+simulated servers on which the constants of the estimate were tuned and against other simulated
+servers. The library has no switches for rules, so the benchmark patches the library.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def always(value: object) -> Callable[..., Any]:
 
 
 def with_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Return the observed late requests, with the sampling error of the arrivals."""
+    """Return the observed late requests without removing the sampling error of the arrivals."""
     return LateCounts(
         log_scales=np.log([seen.scale for seen in replay.windows]),
         late=np.array([float(seen.late.sum()) for seen in replay.windows]),
@@ -66,7 +66,8 @@ def no_luck_of_work(
 
 
 def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return the virtual queue with service times as without load, not fitted to the windows."""
+    """Return the virtual queue with the service times without load, instead of service times fitted
+    to the windows."""
     drawn = [model.queue.draw(seen.arrivals_s, queue_replay.WORK_DRAWS) for seen in windows]
     return QueueReplay(model, tenant, windows, drawn)
 
@@ -221,7 +222,8 @@ METRICS = (
 
 
 def _figures(found: Sequence[Found]) -> tuple[float, ...]:
-    """Return the METRICS of the searches of one server; the error is a root mean square."""
+    """Return the METRICS of all searches of one server together; the error is the root mean square
+    of their errors."""
     truth, estimate, low, high, seconds = np.array(
         [(f.truth_rps, f.estimate_rps, f.low_rps, f.high_rps, f.seconds) for f in found]
     ).T

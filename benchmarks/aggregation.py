@@ -62,8 +62,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[Row]:
-    """Write raw results with `requests` requests into an empty folder, and yield the rows for
-    predictions, tables, figures and report."""
+    """Write raw results with `requests` requests into an empty folder, and yield the rows of the
+    benchmark for the jobs that make predictions, tables, figures and report."""
     cells = generated_study.write(study, requests, folder / "raw")
     files = [file for cell in cells for file in cell.iterdir()]
     size = sum(file.stat().st_size for file in files)
@@ -100,8 +100,8 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
 
 
 def of_requests(folder: Path, study: Study, say: Say) -> Row:
-    """Return the additional seconds that tables need for all requests, compared with the same cells
-    and few requests. The folder `all` of `folder` has the cells with all requests."""
+    """Return how many seconds longer the tables take for cells with all requests than for the same
+    cells with few requests. The folder `all` of `folder` has the cells with all requests."""
     cells = {"all": sorted((folder / "all" / "raw").iterdir())}
     cells["few"] = generated_study.write(study, REQUESTS // FEWER, folder / "few" / "raw")
     _write_tasks(study, folder / "few")

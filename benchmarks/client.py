@@ -3,9 +3,8 @@
 For both tools, the server counts the requests and the kernel counts the CPU time, over a span of
 the same length. Trials of the two tools alternate, and the result is the median of the trials.
 
-With many requests in flight, the core of the server is the limit, whichever tool sends the
-requests. The benchmark therefore compares CPU times in an open loop, in which both tools offer the
-same rate.
+With many requests in flight, the core of the server limits the throughput of both tools. The
+benchmark therefore compares CPU times in an open loop, in which both tools offer the same rate.
 """
 
 from __future__ import annotations
@@ -131,7 +130,8 @@ def _offered(
     say: Say,
 ) -> Row:
     """Return the row with the CPU times of both tools for the same Poisson arrivals. For
-    perf_analyzer, the row has the mode that needs the least CPU time and keeps up."""
+    perf_analyzer, the row has the mode that needs the least CPU time among the modes that reach the
+    offered rate."""
     ours, theirs = [], []
     load = [f"--request-rate-range={rate_rps:.3f}", "--request-distribution=poisson"]
     for _ in range(ROUNDS):
@@ -147,8 +147,8 @@ def _offered(
 
 
 def cheapest(uses: Sequence[Use], rate_rps: float) -> Use:
-    """Return the use with the least CPU time among the uses that reach the rate, or among all if
-    none reaches the rate."""
+    """Return the use with the least CPU time among the uses that reach the rate; if no use reaches
+    the rate, among all uses."""
     kept_up = [use for use in uses if use.rate_rps >= KEPT_UP * rate_rps]
     return min(kept_up or uses, key=lambda use: use.cpu_us)
 
@@ -203,8 +203,8 @@ def _theirs(
 
 
 def _observe(server: RunningServer, model: str) -> Use:
-    """Return the rate and CPU time of all child processes except the server, once requests
-    arrive."""
+    """Wait for the first requests, and then measure the rate and the CPU time of all child
+    processes except the server."""
     idle, end_s = server_times(server, model).requests, time.monotonic() + BEGIN_S
     while server_times(server, model).requests == idle:
         if time.monotonic() > end_s:

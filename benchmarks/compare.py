@@ -1,4 +1,5 @@
-"""Test whether comparisons of simulated studies report true differences and no others."""
+"""Test whether comparisons of simulated studies report all true differences and no false
+differences."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ FASTER = 1.1
 class Case:
     """How the speed of a host changes: the standard deviation of its logarithm between cells
     (`between`) and between studies (`studies`). With `restarts`, the study has an experiment `aa`.
-    `others` has the deviations between cells of further servers, each on a host of its own."""
+    `others` has the standard deviation between cells for each further server, each on its own
+    host."""
 
     between: float
     repeats: int = PRESETS[PRESET].repeats
@@ -112,7 +114,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def compared(case: Case, seed: int, factor: float) -> Comparison:
-    """Compare two simulated studies. In the new study, servers are `factor` times as fast."""
+    """Compare two simulated studies. In the new study, servers are `factor` times as fast as in the
+    base study."""
     rng = np.random.default_rng(seed)
     return compare(study(case, rng, 1.0), study(case, rng, factor), DRAWS)
 

@@ -140,8 +140,8 @@ def rows_of(name: str, found: list[Found], nominal: Goal | None) -> Iterator[Row
 
 
 def long_run_rows(name: str, found: list[Found], limit_rps: float) -> Iterator[Row]:
-    """Yield the rows about the long-run limit of a host whose speed changes. This host has two
-    limits: the limit at the median speed during the search (the truth in other rows), and the
+    """Yield the rows about the long-run limit of a host whose speed changes. This host has two true
+    limits: the limit at the median speed during the search (used in the other rows), and the
     long-run limit, which includes all slow periods."""
     truth, low, high, certified = (
         np.array([getattr(each, column) for each in found])

@@ -102,7 +102,8 @@ def _write_cell(of: Study, cell: Cell, requests: int, folder: Path) -> Path:
 
 
 def _windows(task: MeasureTask) -> Iterator[tuple[Phase, float, Floats]]:
-    """Yield, for each window, its phase, its share of the limit, and which tenants have load."""
+    """Yield, for each window, its phase, its load as a share of the limit, and the tenants with
+    load."""
     everyone = np.ones(len(task.tenants), bool)
     yield from ((phase, factor, everyone) for phase, factor in SEARCHED)
     if len(everyone) > 1:
@@ -170,7 +171,7 @@ def _requests(
 
 @cache
 def _judged(factor: float) -> dict[str, Any]:
-    """Return the figures of a window with 2,000 requests at a load of `factor` times the limit."""
+    """Return the results of a window with 2,000 requests at a load of `factor` times the limit."""
     rng = np.random.default_rng(1)
     (requests,) = _requests(rng, [SLA], np.array([200.0]), 2000, factor, _start_ns(0))
     seen = Observation(_start_ns(0), 11.0, (requests,), (0.05,))

@@ -113,7 +113,7 @@ def _perseus(known: Known, rate_rps: float, sla: Sla, seconds: float) -> Seen:
 
 
 def observe(known: Known, rate_rps: float, sla: Sla, seconds: float) -> TenantWindow:
-    """Run one window of Perseus, and return the result with a verdict as in a search."""
+    """Run one window of Perseus, and return its result and the verdict that a search would give."""
     with known.system.offer([rate_rps], seconds) as load:
         return judge(
             load.until(seconds),

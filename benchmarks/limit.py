@@ -1,8 +1,8 @@
 """Compare the certified throughput through Triton with the throughput of the runtime alone.
 
-The load has constant gaps and the SLA is wide, so that the CPU is the limit and not a queue. Server
-and client use different cores. The runtime alone runs before and after the server, so that a drift
-of the host cancels.
+Requests arrive at constant intervals and the SLA is loose, so that the CPU limits the throughput,
+not the queue. Server and client use different cores. The runtime alone runs before and after the
+server, so that the comparison does not depend on host drift.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def _closed_rps(client: Client, service_s: float) -> float:
-    """Return the throughput in requests/s with IN_FLIGHT requests in flight, without the first
-    fifth of the time."""
+    """Return the throughput in requests/s with IN_FLIGHT requests in flight; the first fifth of the
+    time is ignored."""
     seconds = max(CLOSED_S, CLOSED_SERVICES * service_s)
     start_ns = time.monotonic_ns()
     client.start_closed(start_ns, seconds, IN_FLIGHT)

@@ -79,7 +79,8 @@ class Recording:
         return RecordedHost(self.factors, STEP_S)
 
     def deviation(self, over_s: float) -> float:
-        """Return the standard deviation of the logarithm of mean factors over `over_s` seconds."""
+        """Return the standard deviation of the logarithm of factors, each averaged over `over_s`
+        seconds."""
         each = round(over_s / STEP_S)
         means = self.factors[: len(self.factors) // each * each].reshape(-1, each).mean(axis=1)
         return float(np.std(np.log(means), ddof=1)) if len(means) > 1 else np.nan
@@ -132,10 +133,11 @@ def _block(client: Client, cell: Cell, say: Say) -> Floats:
 
 
 def mean_gaps_s(done_s: Floats) -> Floats:
-    """Return the mean gap between responses, by the time step of STEP_S in which the gap begins.
+    """Return the mean gap between responses in s for each time step of STEP_S seconds. A gap
+    belongs to the time step in which it begins.
 
-    A time step in which no gap begins gets the median gap: a longer gap goes on, which counts in
-    the step in which it began.
+    If no gap begins in a time step, the step gets the median gap. The long gap that spans this step
+    belongs to the step in which the gap began.
     """
     gaps_s, steps = np.diff(done_s), (done_s[:-1] / STEP_S).astype(np.int64)
     counts, sums_s = np.bincount(steps), np.bincount(steps, gaps_s)

@@ -244,8 +244,8 @@ def _section(part: Part) -> str:
 
 
 def _selected(rows: Sequence[Cells]) -> list[Cells]:
-    """Return the rows of a table, missed goals first. Of many rows, return missed goals and a
-    summary of each metric."""
+    """Return the rows of a table, missed goals first. If there are many rows, return missed goals
+    and a summary of each metric."""
     groups: dict[tuple[str, str], list[Cells]] = {}
     for row in rows:
         groups.setdefault((row["metric"], row["goal"]), []).append(row)

@@ -4,8 +4,8 @@ The rules come from the documentation and source of perf_analyzer. The search te
 then the highest rate, and then halves the range until its width is at most `step`. At a rate,
 windows of 5 s (default) follow each other, at most ten, until the last three windows agree within
 10 % in throughput and in the percentile. A rate passes if three windows agree and their joint
-percentile is below the threshold. Latency counts from the actual send, in the window in which the
-response arrives.
+percentile is below the threshold. The latency of a request starts at its actual send, and belongs
+to the window in which the response arrives.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _stable(windows: list[Floats], percent: float) -> bool:
 
 
 def _blocking(due_s: Floats, work_s: Floats) -> tuple[Floats, Floats]:
-    """Return when requests are sent and done if each thread waits for a response before its next
-    send."""
+    """Return the send and completion times of requests if each thread waits for a response before
+    its next send."""
     sent_s, done_s = np.empty(len(due_s)), np.empty(len(due_s))
     free_s = 0.0
     for i, due in enumerate(due_s):

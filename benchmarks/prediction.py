@@ -52,8 +52,8 @@ FIRST = (4, 6, 8)
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
-    """Yield the errors of all prediction models. The goal bounds the error of the selected
-    prediction model for pairs that are left out."""
+    """Yield the errors of all prediction models. The goal bounds the error for pairs that did not
+    take part in the selection of the prediction model."""
     known = {
         server: [each for path in files for each in read(path)] for server, files in stored_files()
     }
@@ -96,8 +96,9 @@ def _errors_of_pairs(step: LadderStep, out: Out, known: Mapping[str, Sequence[Kn
 
 
 def _errors_of_chosen(known: Mapping[str, Sequence[Known]]) -> Floats:
-    """Return |predicted / measured - 1| of all pairs. The other mixes of a server select the
-    prediction model, and its mean error for these mixes is subtracted."""
+    """Return |predicted / measured - 1| of all pairs. For each pair, the function selects the
+    prediction model that is best for the other mixes of the server, and subtracts its mean error
+    for these mixes."""
     return np.abs(
         [
             found.interval(predicted(found.step, each.shared, others)).value / each.ratio - 1
@@ -115,8 +116,8 @@ def _best(shared: Shared, others: Sequence[Known]) -> Accuracy | None:
 
 
 def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
-    """Return the row of the prediction model that the other mixes select, as in the prediction of a
-    new pair."""
+    """Return the row with the errors of predictions whose prediction model is selected by the other
+    mixes, as for a new pair."""
     ours, lowest = float(np.median(chosen)), float(np.median(of_utilisation))
     return Row(
         BENCHMARK,
@@ -130,8 +131,9 @@ def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
 
 
 def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
-    """Yield the shares of mixes inside the prediction interval that a frontier would state before
-    it measures the mix, for many orders of the tenants. A study of copies only has no row."""
+    """For many orders of the tenants, yield the share of mixes whose ratio lies inside the interval
+    that a frontier would predict before it measures the mix. A study that has only mixes of copies
+    has no row."""
     rng, mixes = np.random.default_rng(1), _even(read(path))
     if not mixes:
         return
@@ -154,7 +156,8 @@ def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
 
 
 def _even(known: Sequence[Known]) -> dict[frozenset[str], Known]:
-    """Return the mixes of different models with equal shares of their peaks, by models."""
+    """Return the mixes in which different models have equal shares of their peaks, by the names of
+    the models."""
     return {
         each.shared.models: each
         for each in known
@@ -172,8 +175,8 @@ def _are_inside(
     mixes: Sequence[Known], first: int, of_copies: Sequence[Known], claimed: bool
 ) -> Iterator[bool]:
     """Yield, for each mix after the first mixes, whether its ratio lies in the interval predicted
-    from the first mixes. With `claimed`, the interval includes the uncertainty of the measured
-    mixes."""
+    from the first mixes. If `claimed` is true, the interval includes the uncertainty of the
+    measured mixes."""
     known = [*mixes[:first], *of_copies]
     off, noise = errors_by_step(known), noise_of(known) if claimed else 0.0
     for each in mixes[first:]:

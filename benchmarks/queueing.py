@@ -17,7 +17,7 @@ REQUESTS = 1_000_000
 
 
 def stalling(service_s: float, stall_s: float, every: int) -> Service:
-    """Return service times of `service_s`, with `stall_s` more for every `every`-th request."""
+    """Return service times of `service_s`, plus `stall_s` for every `every`-th request."""
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
         served = np.arange(1, n + 1)

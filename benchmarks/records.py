@@ -67,7 +67,7 @@ def record_of(task: MeasureTask) -> dict[str, Any]:
 
 
 def row_of(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of windows.parquet with the figures `told` (from `verdict.judge`), without the
+    """Return a row of windows.parquet with the results `told` (from `verdict.judge`), without the
     columns that name the window and the tenant."""
     return {
         "attempt": 1,

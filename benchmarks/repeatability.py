@@ -136,8 +136,8 @@ def _ratio(peaks: Peaks) -> tuple[float, float, float]:
 
 
 def _without_speeds(peaks: Peaks) -> float:
-    """Return the sharing ratio from the peaks only, for tenants with equal shares of their
-    dedicated peaks."""
+    """Return the sharing ratio computed from the estimated peaks only; the tenants must have equal
+    shares of their dedicated peaks."""
     alone_rps = [_number(peak["estimate_rps"]) for peak in peaks if peak["kind"] == "dedicated"]
     (shared_rps,) = (_number(p["estimate_rps"]) for p in peaks if p["kind"] != "dedicated")
     return shared_rps / float(np.mean(alone_rps))
@@ -145,13 +145,13 @@ def _without_speeds(peaks: Peaks) -> float:
 
 def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
     """Return whether the intervals of two (value, low, high) overlap. An interval of NaN overlaps
-    no other."""
+    no other interval."""
     return one[1] <= other[2] and other[1] <= one[2]
 
 
 def _claimed(ratios: Floats) -> float:
-    """Return the standard deviation of the logarithm of the ratio that the median 95 % interval
-    states."""
+    """Return the standard deviation of the logarithm of the ratio, derived from the median width of
+    the 95 % intervals."""
     return float(np.median(np.log(ratios[:, 2] / ratios[:, 1]))) / (2 * 1.96)
 
 

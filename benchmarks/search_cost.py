@@ -139,8 +139,8 @@ def cost_rows(
 
 
 def no_less_exact(ours: Cost, theirs: Cost) -> Goal:
-    """Return the goal that a search takes at most half the seconds, with an error that is no
-    larger."""
+    """Return the goal that one search takes at most half the seconds of another search, with no
+    larger error."""
     holds = ours.error <= theirs.error
     return Goal("<=", 1 / 2, condition="a median error no larger", holds=holds)
 
@@ -171,7 +171,8 @@ def ramp_cost(case: Case, limit_rps: float, rng: np.random.Generator) -> Cost:
 
 
 def ramp_rates_rps(mean_s: float) -> list[float]:
-    """Return rates up to twice the maximum throughput of the server. The ramp ends long before."""
+    """Return rates up to twice the maximum throughput of the server. The ramp ends long before the
+    highest rate."""
     return [float(rate) for rate in np.arange(RAMP_STEP, 2, RAMP_STEP) / mean_s]
 
 

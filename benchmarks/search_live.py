@@ -1,9 +1,10 @@
 """Run the searches of `search_cost` against one real server whose service time is known.
 
 A whole ramp (the search of the 2020 client) would take about 45 minutes. The benchmark therefore
-counts its passes in virtual time on the same queue, and runs only the passes at PASSES. During a
-search, the speed of the host changes, and the true limit with the speed. The true limit of a search
-is therefore the limit for the mean of the service times just before and just after the search.
+simulates the same queue to count the passes of the ramp, and runs only the passes at PASSES on the
+real server. During a search, the speed of the host changes, and therefore the true limit changes.
+The true limit of a search is therefore the limit for the mean of the service times just before and
+just after the search.
 """
 
 from __future__ import annotations

@@ -60,8 +60,9 @@ class Server:
     queueing discipline.
 
     A search starts at the total rate `start_rps`. `alone_works` is the latency without load, in
-    units of the service time. With `instances`, the tenants share a core. With a `host`, the speed
-    of the server changes. The client sends later by `lag_per_request_s` for each request in flight.
+    units of the service time. If `instances` is true, the tenants share a core. With a `host`, the
+    speed of the server changes. The client sends late: by `lag_per_request_s` times the number of
+    requests in flight.
     """
 
     services: tuple[Service, ...]
@@ -121,7 +122,7 @@ def batches(largest: int) -> Server:
 
 
 def jittered(mean_s: float) -> Service:
-    """Return service times as of a CNN: never shorter than `mean_s`, and mostly up to 5 %
+    """Return service times like those of a CNN: never shorter than `mean_s`, and mostly up to 5 %
     longer."""
     return partial(_jittered, mean_s)
 
@@ -167,13 +168,13 @@ def _hyperexponential(mean_s: float, rng: np.random.Generator, n: int) -> Floats
 
 
 def rare_stalls(rng: np.random.Generator, n: int) -> Floats:
-    """Return service times of 5 ms, with 300 ms more for every 500th request. A window begins at a
+    """Return service times of 5 ms, plus 300 ms for every 500th request. A window begins at a
     random position between two stalls."""
     return stalling(0.005, 0.3, every=500)(rng, n + 500)[rng.integers(500) :][:n]
 
 
 def rare_pauses(rng: np.random.Generator, n: int) -> Floats:
-    """Return service times of 5 ms, with 200 ms more for one random request in 400."""
+    """Return service times of 5 ms, plus 200 ms for one random request in 400."""
     return np.where(rng.random(n) < 1 / 400, 0.205, 0.005)
 
 

@@ -95,8 +95,8 @@ class Known:
 
 @contextmanager
 def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
-    """Yield a server that sleeps for each request, with its measured service time: Triton needs
-    more than the time of sleep.
+    """Yield a server that sleeps for each request, with its measured service time, which is longer
+    than the sleep.
 
     The service time is the mean time per request of the busy server, without stalls. The overhead
     is the median latency without load, minus the service time.

@@ -57,8 +57,9 @@ MIX = Run.mix((1, 1))
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models with their SLAs, for searches of each model alone and of both together. With
-    `instances`, the models share a core; otherwise, they share the queue of `discipline`."""
+    """Two models with their SLAs, for searches of each model alone and of both together. If
+    `instances` is true, the models share a core; otherwise, the models share a queue with
+    `discipline`."""
 
     services: tuple[Service, Service]
     slas: tuple[Sla, Sla]
@@ -79,8 +80,8 @@ class Pair:
 
     @cached_property
     def truth(self) -> float:
-        """The sharing ratio on an idle host: the sum of both rates together, each divided by the
-        peak alone."""
+        """The sharing ratio on an idle host: the sum over both models of (rate together with the
+        other model / peak alone)."""
         alone_rps = np.array([limit_rps(self.server(0)), limit_rps(self.server(1))])
         shares = alone_rps / alone_rps.sum()
         together_rps = limit_rps(replace(self.server(0, 1), shares=tuple(shares)))
@@ -105,7 +106,8 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class Studied:
-    """The sharing ratio of a study as Perseus states it, and the ratio from its searches only."""
+    """The sharing ratio that Perseus states for a study, and the ratio of the peaks that the
+    searches of the study found."""
 
     ratio: Quantity
     by_searches: Quantity

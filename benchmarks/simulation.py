@@ -173,16 +173,16 @@ def _in_batches(
 def one_core(
     arrival: Floats, work: Floats, tenant: NDArray[np.int64], interference: float = 0.0
 ) -> Floats:
-    """Return completion times if each tenant has its own instance, first come, first served. Busy
-    instances share a core equally. While several instances are busy, service times are longer by
-    `interference`."""
+    """Return completion times for tenants that each have their own instance, which serves first
+    come, first served. Busy instances share a core equally. While several instances are busy,
+    service times are longer by `interference`."""
     done = np.empty(len(arrival))
     queues: dict[int, deque[int]] = defaultdict(deque)
     ends: list[tuple[float, int]] = []  # of the requests at work: (work each gets until then, i)
     now_s, each_s, coming = 0.0, 0.0, 0
 
     def slices() -> float:
-        """Return the seconds in which each busy instance completes one second of its service
+        """Return how many seconds each busy instance needs to complete one second of service
         time."""
         return len(ends) * (1 + interference) if len(ends) > 1 else len(ends)
 
@@ -210,14 +210,14 @@ def processor_sharing(arrival: Floats, work: Floats) -> Floats:
 
 @dataclass
 class SimulatedServer:
-    """A server with one queue for all tenants and a queueing `discipline`, or `one_core` with
-    `instances`.
+    """A server with one queue for all tenants and a queueing `discipline` or, if `instances` is
+    true, a server whose instances share one core (`one_core`).
 
     By default, one worker serves requests first come, first served. `service[i]` draws service
     times of tenant i in seconds. `leak` is the share of requests without a response. During `stall`
     = (start_s, length_s) of each window, the server stops. `slowness` returns factors on service
     times for times since the first window. As with a slow client, every send is late by
-    `send_lag_s`, and by `lag_per_request_s` for each request in flight.
+    `send_lag_s` plus `lag_per_request_s` for each request in flight.
     """
 
     service: Sequence[Service]

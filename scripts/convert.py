@@ -14,7 +14,8 @@ exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def conversion() -> dict[str, Any]:
-    """Convert the ONNX file. If the export of the model has failed, raise its error."""
+    """Convert the ONNX file. If the export of the model has failed, raise the error of the
+    export."""
     if reason := export_error(exported):
         raise ExportError(reason)
     reference = Path(snakemake.input.reference)

@@ -31,7 +31,7 @@ of open files."""
 @dataclass(frozen=True)
 class Finding:
     """Result of the check of one requirement. `advice` says how to meet the requirement, or
-    warns."""
+    contains a warning."""
 
     name: str
     found: str

@@ -11,7 +11,7 @@ from perseus_tensors import tensor
 
 class TritonPythonModel:
     """A model that ignores its input values. The response has one row of zeros per row of a batch.
-    If the model takes no batches, the response is one output of zeros."""
+    If the model takes no batches, the response is a single output of zeros."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])

@@ -71,7 +71,7 @@ def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
     computes.
 
     If the CPU lacks instructions for the precision of the hint, OpenVINO computes in another
-    precision. The metric exists as long as the returned object.
+    precision. The metric disappears when Python deletes the returned object.
     """
     precision = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
     family = pb_utils.MetricFamily(

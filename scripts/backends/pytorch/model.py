@@ -2,7 +2,7 @@
 
 The backend reads three parameters. `captured_batch_sizes` is a list such as "1,2,4,8". The backend
 pads each batch to the next larger of these sizes. On a GPU, each size has a CUDA graph with its own
-buffers. `precision` "fp16" applies to weights and arithmetic; inputs and outputs stay fp32.
+buffers. With `precision` "fp16", weights and arithmetic are fp16; inputs and outputs stay fp32.
 `intra_op_thread_count` is the number of CPU threads. If Triton passes several requests at once, the
 backend runs these requests as one batch.
 
@@ -110,7 +110,7 @@ def _device(args: dict[str, str]) -> torch.device:
 
 
 def _compute(module: torch.nn.Module, half: bool) -> Callable[[Tensor], Tensor]:
-    """Return the network as a function with fp32 input and output. With `half`, the network
+    """Return the network as a function with fp32 input and output. If `half` is true, the network
     computes in fp16."""
     if not half:
         return module
@@ -136,7 +136,7 @@ def _padded(
     device: torch.device,
 ) -> Callable[[Sequence[Tensor]], Tensor]:
     """Return a function that pads each batch to the next larger of `sizes`. The padding rows keep
-    their earlier values, since no row of a batch affects another row."""
+    their earlier values, because no row of a batch affects another row."""
     # All CUDA graphs share one pool of memory. The largest graph comes first, so that the other
     # graphs fit into its memory. Only one graph runs at a time, and its responses are copied before
     # the next graph runs.

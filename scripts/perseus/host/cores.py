@@ -91,8 +91,8 @@ def split_client_cores(
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
-    """Return `count` CPUs, beginning with the first of `usable`, and the other CPUs of the NUMA
-    node that has the most other CPUs."""
+    """Return two lists: `count` CPUs from the start of `usable`, and the remaining CPUs of the NUMA
+    node with the most remaining CPUs."""
     descending = usable[0] > usable[-1]
     cores = topology.cores(usable)[:: -1 if descending else 1]
     nodes = _by_node(cores, topology)
@@ -126,8 +126,8 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the cores without those that are unnecessary for `count` CPUs. The function removes
-    unnecessary cores from the end of the list."""
+    """Remove cores that are unnecessary for `count` CPUs, beginning at the end of the list, and
+    return the remaining cores."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:

@@ -24,8 +24,8 @@ class Throttling:
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """Return the share (0..1) of the quota periods since an earlier reading in which the kernel
-        stopped the group."""
+        """Return the share (0..1) of quota periods in which the kernel stopped the control group,
+        from an earlier reading to now."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 
@@ -40,7 +40,7 @@ class CpuQuota:
 
     @property
     def whole_cores(self) -> int:
-        """Return the number of cores that the group can keep busy, at least one."""
+        """Return the number of cores that the control group can keep busy, at least one."""
         return max(1, int(self.cores))
 
     def throttling(self) -> Throttling:
@@ -50,8 +50,8 @@ class CpuQuota:
 
 
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
-    """Return the smallest CPU quota among those of this process's control group and its parent
-    groups; None without a quota."""
+    """Return the smallest CPU quota of this process's control group and the parent groups; None
+    without a quota."""
     quotas = [
         CpuQuota(cores, folder)
         for folder in dict.fromkeys(_folders(groups, own_groups))
@@ -64,8 +64,8 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
     """Yield the folders from the control group of this process up to the root of its hierarchy, for
     cgroup version 2 and version 1.
 
-    In a container, the path in /proc/self/cgroup may be valid only on the host. Then the root
-    folder is the folder of the container's own group.
+    In a container, the path in /proc/self/cgroup may be valid only on the host. If the path is not
+    valid in the container, the root folder is the folder of the container's own group.
     """
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)

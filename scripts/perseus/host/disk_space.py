@@ -25,7 +25,7 @@ def report_if_full(folder: Path) -> None:
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether the disk of a folder is full; False if the function cannot find out."""
+    """Return whether the disk of a folder is full; False if unknown."""
     try:
         with TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, NEEDED_BYTES)

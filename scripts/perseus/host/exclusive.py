@@ -28,7 +28,8 @@ class LockError(RuntimeError):
 def exclusive(
     names: Collection[str], owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Hold the locks with these names while the context is open; wait for locks of other processes.
+    """Hold the locks with these names while the context is open; first wait until other processes
+    release these locks.
 
     All processes take locks in the same order, so no deadlock is possible. `owner` is the name of
     this process in the messages of waiting processes. If this process must wait, the function calls
@@ -123,8 +124,8 @@ def _unusable(path: Path, why: str | None) -> str:
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Return whether the path of a lock still names the opened file. If the path names a new file,
-    other processes lock the new file instead."""
+    """Return whether the path of a lock still leads to the opened file. If the path leads to a new
+    file, other processes lock the new file instead."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:

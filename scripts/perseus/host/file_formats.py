@@ -1,4 +1,5 @@
-"""Check whether a file ends as its format requires, without reading the middle of the file."""
+"""Check whether the end of a file is as its format requires, without reading the middle of the
+file."""
 
 from __future__ import annotations
 
@@ -32,12 +33,11 @@ TAIL_BYTES: Final = 64
 
 
 def lacks_end(path: Path) -> bool | None:
-    """Return whether a file is truncated, judged by its start and its end; None if the function
-    cannot find out.
+    """Return whether a file is truncated, judged by its start and its end; None if unknown.
 
     A truncated file is empty, begins with zeros (which a disk with lost data returns), or begins
     like a complete file but ends differently. The result is None for other formats, and for an ONNX
-    model that ends between two fields, since such a model may be complete or truncated. Raises
+    model that ends between two fields, because such a model may be complete or truncated. Raises
     OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
@@ -61,7 +61,7 @@ def lacks_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """Return the last bytes of a file, without the bytes before the position `behind`."""
+    """Return the last bytes of a file, but only bytes after the position `behind`."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 

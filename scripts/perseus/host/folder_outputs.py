@@ -26,7 +26,7 @@ def unfinished(folder: Path) -> set[str]:
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """Yield the path of each file that is missing: each of `folders` should contain files with all
+    """Yield the path of each missing file; each of `folders` should contain a file with each of
     `names`. The function ignores missing folders."""
     expected = tuple(names)
     for folder in folders:

@@ -1,8 +1,8 @@
 """Check, describe and sample the GPUs of a server with NVIDIA's management library (NVML).
 
 A study numbers GPUs like nvidia-smi or, if CUDA_VISIBLE_DEVICES is set (for example in a cluster
-job), by their position in this list. If a GPU does not report a value, the module leaves the value
-out. A missing GPU is an error.
+job), by their position in CUDA_VISIBLE_DEVICES. If a GPU does not report a value, the module leaves
+the value out. A missing GPU is an error.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def visible(
 
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
     """Return environment variables that show a program only these GPUs of a study. The program
-    numbers them from 0."""
+    numbers these GPUs from 0."""
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # nvidia-smi uses the same order; CUDA sorts by speed
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
@@ -222,13 +222,13 @@ class OtherGpuWork:
         self._server_was_reported = False
 
     def share(self, start_ns: int) -> float | None:
-        """Return the share (0..1) of the time since `start_ns` in which a GPU worked for other
+        """Return for which share (0..1) of the time from `start_ns` to now a GPU worked for other
         processes.
 
         `start_ns` is on the monotonic clock. With several GPUs, the result is the highest share of
         all GPUs. The result is None in two cases: no GPU reports any process, or no GPU has ever
         reported a process of the server. The second case occurs in a container with its own process
-        ids, since NVML reports the process ids of the machine.
+        ids, because NVML reports the process ids of the machine.
         """
         if self._root is None:
             return None
@@ -250,11 +250,11 @@ class OtherGpuWork:
 def other_gpu_work(
     gpus: Sequence[int], cores: Sequence[int], root: int | None
 ) -> Iterator[OtherGpuWork | None]:
-    """Yield an `OtherGpuWork` for these GPUs of a study; None if NVML cannot tell the server from
-    other processes.
+    """Yield an `OtherGpuWork` for these GPUs of a study; None if NVML cannot distinguish the server
+    from other processes.
 
-    The result is also None without GPUs, or if CUDA's Multi-Process Service runs, since its process
-    uses the GPU on behalf of all others. Raises GpuError if a GPU is missing.
+    The result is also None without GPUs, or if CUDA's Multi-Process Service runs, because its
+    process uses the GPU on behalf of all others. Raises GpuError if a GPU is missing.
     """
     if not gpus or _mps_runs():
         yield None
@@ -264,8 +264,8 @@ def other_gpu_work(
 
 
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
-    """Return, for each process, the share of the time since `since_us` (Unix time) in which it used
-    the GPU.
+    """Return, for each process, for which share of the time from `since_us` (Unix time) to now the
+    process used the GPU.
 
     The function ignores unused entries of the driver's buffer, which have an earlier time or an
     invalid share.

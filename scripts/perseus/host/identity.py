@@ -21,11 +21,10 @@ def identity(pid: int | None = None) -> str:
 
 
 def is_gone(name: str) -> bool:
-    """Return whether the process with this `identity` has ended; False if the function cannot find
-    out.
+    """Return whether the process with this `identity` has ended; False if unknown.
 
-    A shared folder may contain names from other hosts, other containers or earlier boots. Of such
-    names, the function cannot find out whether their processes have ended.
+    A shared folder may contain names from other hosts, other containers or earlier boots. For these
+    names, the result is False.
     """
     if not re.fullmatch(PATTERN, name):
         return False

@@ -32,8 +32,8 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
     If one of the `expected` exceptions occurs or the disk is full, the process ends with an error
     message and exit code 1. Perseus also writes the message to a file *.error beside the log, and
     repeats the message at the end of the run. Any other exception is a bug of Perseus and keeps its
-    traceback. A job ends when the Snakemake that started the job ends. After Ctrl-C, a job prints
-    no message to the terminal. Output of libraries goes only to the log.
+    traceback. A job ends when the Snakemake process that started the job ends. After Ctrl-C, a job
+    prints no message to the terminal. Output of libraries goes only to the log.
     """
     path = Path(log)
     failure = path.with_suffix(".error")

@@ -11,8 +11,8 @@ _ERROR_LINES = 20
 def last_lines(log_path: Path) -> str:
     """Return the last informative lines of a server log.
 
-    The result leaves out tables, messages about successes and missing GPUs, and repetitions of a
-    line by several model instances.
+    The result leaves out tables, messages about success, messages about missing GPUs, and lines
+    that several model instances repeat.
     """
     lines = [line.rstrip() for line in log_path.read_text(errors="replace").splitlines()]
     noise = re.compile(r"^I\d{4} |^[+|]|^$|NVML|DCGM|CudaDriverHelper|pinned_memory_manager")

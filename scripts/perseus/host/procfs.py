@@ -109,7 +109,8 @@ class Resources(NamedTuple):
 
 
 def resources(table: Mapping[int, Process], pids: Iterable[int]) -> Resources:
-    """Return the resident memory and the number of open files of these processes of the table."""
+    """Return the resident memory and the number of open files of these processes in the process
+    table."""
     return Resources(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
 
 
@@ -131,8 +132,8 @@ def busy_shares(
     after: Mapping[int, tuple[int, int]],
     cores: Sequence[int],
 ) -> list[float]:
-    """Return the busy share (0..1) of each core between two readings, without cores that a reading
-    lacks."""
+    """Return the busy share (0..1) of each core between two readings, except cores that are missing
+    in a reading."""
     shares = []
     for core in cores:
         if core in before and core in after:
@@ -172,8 +173,8 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return the share (0..1) of the cores' time that other processes than the server's or other
-    virtual machines used."""
+    """Return the share (0..1) of the cores' time that was used by processes outside the server or
+    by other virtual machines."""
     busy, total = after.busy - before.busy, after.total - before.total
     # After the end of a descendant, its CPU time is missing until its parent has called wait(2).
     used = max(0, after.used - before.used)
@@ -181,11 +182,10 @@ def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
 
 
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
-    """Return the name and id of the busiest process, except the server's, that may run on these
-    cores.
+    """Return the name and id of the busiest process outside the server that may run on these cores.
 
-    The text is, for example, "make (process 7)". It is empty if no visible process used more than a
-    tenth of a core.
+    The text is, for example, "make (process 7)". The text is empty if no visible process used more
+    than a tenth of a core.
     """
     worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}
     least = 0.1 * (after.total - before.total) / max(len(cores), 1)

@@ -56,7 +56,7 @@ def _by_function(plain: Function) -> Function:
 
 def _by_script(plain: Function) -> Function:
     """Return `get_source` with a cache, so that Snakemake reads each script only once. The cache
-    leaves out paths with wildcards in braces, since they differ for each job."""
+    leaves out paths with wildcards in braces, because they differ for each job."""
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
     @wraps(plain)

@@ -32,13 +32,13 @@ def find(places: Iterable[str]) -> list[str]:
 
 
 def is_truncated(path: str) -> bool:
-    """Return whether a file has lost its end or its content since Perseus wrote the file.
+    """Return whether a file has lost its end or its content after Perseus wrote the file.
 
     If files of the format have a known end, the function checks this end (`host.file_formats`),
     even if a user replaced the file. For other formats, the function uses the length and the first
     bytes that Perseus recorded for the file (`host.files.seal`): a truncated file is shorter, or
-    begins with zeros. A shorter file with other first bytes does not count as truncated, since a
-    user has replaced the file.
+    begins with zeros. If a shorter file has other first bytes, a user has replaced the file, and
+    the result is False.
     """
     try:
         lacks_end = file_formats.lacks_end(Path(path))
@@ -64,8 +64,8 @@ def _recorded_start(path: str) -> tuple[int, bytes] | None:
 
 
 def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Return the files in `places` whose record by Snakemake is truncated. The records are in the
-    `folder` of the workflow.
+    """Return the files in `places` for which Snakemake's record is truncated. The records are in
+    the `folder` of the workflow.
 
     Do not call this function while a workflow runs: a record looks truncated while Snakemake writes
     it.

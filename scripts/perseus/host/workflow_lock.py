@@ -72,10 +72,10 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield whether this folder is free: no run uses the folder. While the context is open, no run
+    """Yield whether no run uses this folder (the folder is free). While the context is open, no run
     can start in a free folder.
 
-    If this user may not write to the file LIVE of another user, the folder counts as used, since
+    If this user may not write to the file LIVE of another user, the folder counts as used, because
     some file systems refuse locks on such a file.
     """
     try:

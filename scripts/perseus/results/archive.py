@@ -31,8 +31,8 @@ class ArchiveError(ValueError):
 def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
     """Write the files into an archive, below the folder `root`.
 
-    The same files always make the same bytes, since the archive stores neither times nor owners of
-    files.
+    Archives of the same files have the same bytes, because an archive stores neither times nor
+    owners of files.
     """
     with (
         whole(path) as partial,

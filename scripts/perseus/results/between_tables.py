@@ -27,7 +27,7 @@ FLEET: Final = ["level", "strategy"]
 class Equation:
     """Values that a table states, and the same values derived from other tables.
 
-    `stated` and `derived` have the same index. If a value is unknown, both series contain NaN.
+    `stated` and `derived` have the same index. An unknown value is NaN in both series.
     """
 
     what: str
@@ -229,7 +229,7 @@ def certified_rps(tables: Tables, images: Images) -> pd.Series:
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the inferences/s of each load line at its estimated limit, as the mean of the repeats
+    """Return the inferences/s of each load line at its estimated limit, averaged over the repeats
     that found a limit."""
     return (
         _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()

@@ -25,7 +25,8 @@ def ceiling_problems(
 
     A ceiling is too low if other processes used the host while Perseus measured the ceiling. A
     ceiling is also too low if it is below a certified rate, which the client sent in valid windows.
-    Estimates do not count, since the client may never have sent requests at the estimated rates.
+    The function ignores estimated rates, because the client may never have sent requests at these
+    rates.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
@@ -48,8 +49,8 @@ def ceiling_problems(
 def client_load(
     peak: RepeatedPeak, ceilings: Sequence[Ceiling], problems: Mapping[Requests, str]
 ) -> float:
-    """Return the load of the client at a peak: the sum over the tenants with load of (rate / client
-    ceiling).
+    """Return the load of the client at a peak: the sum of (rate / client ceiling) over the tenants
+    with load.
 
     The result is NaN if a ceiling is unknown or unreliable.
     """
@@ -58,8 +59,8 @@ def client_load(
 
 
 def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests, str]) -> str:
-    """Return the reason why the ceiling of this request shape is too low; empty if the ceiling is
-    reliable."""
+    """Return the reason why the ceiling of this request shape is too low, or an empty text if the
+    ceiling is reliable."""
     return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
 
 

@@ -38,8 +38,8 @@ def energy_per_inference(peak: RepeatedPeak) -> Energy:
     """Return the energy that the GPUs of the server, and the processors and the memory of the host,
     use for one inference.
 
-    If a server has GPUs that do not report their energy, the result is unknown, since the GPUs use
-    most of the energy.
+    If a server has GPUs that do not report their energy, the result is unknown, because the GPUs
+    use most of the energy.
     """
     watts = {
         "GPUs": np.array([record.gpu_watts for record in peak.records]),

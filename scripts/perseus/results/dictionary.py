@@ -129,8 +129,8 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """Return the meaning of a column. For a column with the values of several metrics, refer to the
-    table of metrics."""
+    """Return the meaning of a column. For a column with the values of several metrics, the text
+    refers to the table of metrics."""
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

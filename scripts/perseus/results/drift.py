@@ -42,8 +42,8 @@ class Drift:
     """A straight line fitted to the values of a quantity over time in hours.
 
     `first` is the index of the first value after the warm-up. `level` is the value of the line at
-    this index, `per_hour` is the slope of the line, and `hours` is its length. The properties
-    compare changes with `scale`. Level and slope are NaN if there are too few values. The line is
+    this index, `per_hour` is the slope of the line, and `hours` is its length. The properties state
+    changes as shares of `scale`. Level and slope are NaN if there are too few values. The line is
     fitted to the finite values; `was_infinite` is true if some values were infinite.
     """
 
@@ -121,11 +121,11 @@ def blocks(values: Floats) -> Floats:
 
 def sen(times: Floats, values: Floats) -> Interval | None:
     """Return the Theil-Sen slope of autocorrelated values with Sen's interval (JASA 63, 1968); None
-    if the values are worth too few independent values.
+    if the values are as much evidence as too few independent values.
 
     The variance of Kendall's statistic S is its variance for independent values, times the
     correlation time (Yue and Wang, Water Resources Management 18, 2004). The interval uses
-    Student's t distribution, since few independent values remain.
+    Student's t distribution, because few independent values remain.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -144,8 +144,8 @@ def random_walk(times: Floats, values: Floats) -> Interval:
     """Return the mean slope of a random walk, with an interval from Student's t distribution.
 
     A random walk has independent increments. The increments between successive blocks of a random
-    walk are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values
-    return to a level, and so are no random walk, the interval is too wide.
+    walk are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). For values that
+    return to a level (no random walk), the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)

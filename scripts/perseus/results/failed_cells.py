@@ -25,7 +25,7 @@ class _Disturbed(BaseModel):
 
 
 class Ended(Ending):
-    """Outcome of a cell, and the estimated peak if the cell has one.
+    """Outcome of a cell, and its estimated peak, if known.
 
     The estimate may be valid although the outcome is not ok.
     """
@@ -71,10 +71,10 @@ def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
 
 
 def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Return the outputs that must be measured again: those of cells and client ceilings with
-    temporary failures.
+    """Return the outputs that must be measured again, because a temporary failure occurred in the
+    cell or in the measurement of the client ceilings.
 
-    Snakemake repeats blocked cells by itself, since they depend on these outputs.
+    Snakemake repeats blocked cells by itself, because blocked cells depend on these outputs.
     """
     cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
     return cells + list(disturbed_ceilings(ceilings))

@@ -144,14 +144,13 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """Return, for each of T tenants, the number of inferences as which one request counts, shape
-    (T,).
+    """Return the weight of one request of each tenant in inferences, shape (T,) for T tenants.
 
     In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
-    So that the costs of all settings refer to the same work, the number is proportional to the cost
-    of a request on a dedicated server (1 / dedicated peak) with the first setting whose peaks are
-    all known. With this setting, the mix has its true number of inferences. For a tenant alone, the
-    number is the number of images of a request.
+    So that the costs of all settings refer to the same work, all settings use the weights of the
+    first setting whose peaks are all known. There, the weight is proportional to the cost of a
+    request on a dedicated server (1 / dedicated peak), and the weighted sum equals the true number
+    of inferences. For a tenant alone, the weight is the number of images of a request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))

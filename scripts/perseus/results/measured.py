@@ -1,8 +1,8 @@
 """Write and read the lists of measured cells, one list for each kind of experiment.
 
-A study may have ten thousand cells. Therefore the jobs that depend on all cells have these lists as
-Snakemake inputs, and not the cells. The lists are in results/<study>/measured, and the raw results
-of the cells are in results/<study>/raw.
+A study may have ten thousand cells. Therefore the Snakemake inputs of jobs that depend on all cells
+are these lists, not the cells. The lists are in results/<study>/measured, and the raw results of
+the cells are in results/<study>/raw.
 """
 
 from __future__ import annotations

@@ -38,8 +38,9 @@ def noise(capacities_rps: ArrayLike) -> Noise:
     Both n and m are at least 2.
 
     The noise floor is t(0.975, n - 1) x sqrt(2) x (standard deviation between restarts): the
-    repeatability limit of ISO 5725-6. The standard uses 1.96 instead of Student's t, for a known
-    deviation. Student's t accounts for the estimation of the deviation from only n starts.
+    repeatability limit of ISO 5725-6. The standard assumes a known deviation, and therefore uses
+    1.96 instead of Student's t. Student's t accounts for the estimation of the deviation from only
+    n starts.
     """
     rates = np.asarray(capacities_rps, dtype=float)
     (n, m), mean = rates.shape, float(rates.mean())
@@ -54,7 +55,7 @@ def noise(capacities_rps: ArrayLike) -> Noise:
 
 
 def deviation(found: float, freedom: int) -> Interval:
-    """Return the standard deviation of normal values with its 95 % interval, by the chi-squared
-    distribution."""
+    """Return the standard deviation of normally distributed values, with its 95 % interval from the
+    chi-squared distribution."""
     low, high = np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, [1 - TAIL, TAIL])))
     return Interval(found, found * float(low), found * float(high))

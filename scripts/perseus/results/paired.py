@@ -99,10 +99,10 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """Return, for each shared server, draws of the logarithm of its sharing ratio at saturation, as
-    the mean over starts of the server.
+    """Return, for each shared server, draws of the logarithm of its sharing ratio at saturation,
+    averaged over the starts of the server.
 
-    The draws use all cells with mixes of the same tenants, since each cell starts a new server.
+    The draws use all cells with mixes of the same tenants, because each cell starts a new server.
     """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
@@ -173,10 +173,10 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
     """Return draws of the logarithm of the sharing ratio within the SLAs, from the simulated queue
     of one cell.
 
-    The simulated limit of the mix holds for the server of this cell. For an average start of the
-    server, the function multiplies this limit by (ratio at saturation of an average start / ratio
-    at saturation of this start) ** (1 / utilisation). This power law assumes a constant distance
-    between the limit and the saturation throughput.
+    The simulation uses the service times of this start of the server. To convert the simulated
+    limit to an average start of the server, the function multiplies the limit by (ratio at
+    saturation of an average start / ratio at saturation of this start) ** (1 / utilisation). This
+    power law assumes a constant distance between the limit and the saturation throughput.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -218,9 +218,9 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
     The prior comes from the queueing model. With probability 1 - WRONG, the queueing model fits all
     mixes of a server; otherwise, the model fits no mix. The likelihood comes from the searched
-    ratios, whose errors are correlated if they share dedicated peaks. The prior of each case and
-    the likelihood are normal in the logarithm, so the posterior is a mixture of two normal
-    distributions.
+    ratios, whose errors are correlated if they share dedicated peaks. On a logarithmic scale, the
+    prior of each of these two cases and the likelihood are normal, so the posterior is a mixture of
+    two normal distributions.
     """
     of_model, of_searches = (
         np.array(values)

@@ -63,8 +63,8 @@ class MeasuredRatio:
 class PredictedMix:
     """A mix on a server, predicted from the `other_mixes` on this server.
 
-    `missed` is the number of other measured mixes that violate the SLAs at every load, so that they
-    have no sharing ratio. `measured` is the measured sharing ratio of the mix, or None if the mix
+    `missed` is the number of other measured mixes that have no sharing ratio, because they violate
+    the SLAs at every load. `measured` is the measured sharing ratio of the mix, or None if the mix
     was not measured. `best` is the prediction model that predicts the other mixes best; None if the
     evidence is insufficient (`left_out.why_none`).
     """
@@ -79,8 +79,7 @@ class PredictedMix:
 
     @property
     def mixes_known(self) -> int:
-        """Number of other measured mixes that have different models, and not only copies of one
-        model."""
+        """Number of other measured mixes with at least two different models."""
         return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
@@ -100,8 +99,8 @@ class SharedServer:
     """A shared server with one preset, and all its measured mixes.
 
     `infeasible` has the mixes of different models that violate the SLAs at every load. `pairs` has
-    the unmeasured mixes of two tenants of the same scenario, both with weight 1. `measured` and
-    `pairs` have at most MAX_MIXES entries each.
+    the unmeasured mixes 1 : 1 of two tenants of the same scenario. `measured` and `pairs` have at
+    most MAX_MIXES entries each.
     """
 
     name: str
@@ -119,8 +118,8 @@ class SharedServer:
         """For each combination of models, the measured mix with the most equal weights. Models with
         different settings count as the same model.
 
-        The prediction errors of mixes of the same models are correlated, so several mixes are no
-        more evidence about other models than one mix.
+        The prediction errors of mixes of the same models are correlated, so several mixes of the
+        same models are no more evidence about other models than one mix.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -208,8 +207,8 @@ def _measured(
 ) -> Iterator[MeasuredRatio]:
     """Yield each measured mix once.
 
-    If several load lines measured the same mix, only the first load line counts, since Perseus must
-    not predict a mix from itself.
+    If several load lines measured the same mix, the function uses only the first load line, because
+    Perseus must not predict a mix from itself.
     """
     found = set[Mix]()
     for peak in lines:

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def number(value: float | None) -> float:
-    """Return a number from a JSON file of results as a float; null stands for NaN."""
+    """Return a number from a JSON file of results as a float, and null as NaN."""
     return float("nan") if value is None else float(value)
 
 
@@ -290,8 +290,8 @@ class Record(BaseModel):
         return "Triton" if self.server_name in ("triton", None) else self.server_name
 
     def windows(self) -> list[Row]:
-        """Return the rows of windows.parquet for the attempt that counts: one row per window and
-        tenant."""
+        """Return the rows of windows.parquet for the attempt that the record describes: one row per
+        window and tenant."""
         stands = [("attempt", "=", self.attempt)]
         return list(pq.read_table(self.folder / "windows.parquet", filters=stands).to_pylist())
 
@@ -456,8 +456,8 @@ class RequestShape(BaseModel):
 
     @property
     def highest_valid(self) -> OpenLoad | None:
-        """Ceiling of the client: the highest rate with a valid window. The rates are in descending
-        order."""
+        """Ceiling of the client: the highest rate with a valid window. The rates in `open` are in
+        descending order."""
         return next((each for each in self.open if each.valid), None)
 
 

@@ -2,9 +2,9 @@
 
 Each repeat is one cell that searches the peak of a load line. Draws express the uncertainty of the
 peak: the posterior distribution of each repeat, and the variation between repeats. Draw d of one
-peak is joint with draw d of every other peak, so that ratios have the uncertainty of all their
-peaks. If a repeat found no limit, the other repeats are a biased selection, so the interval of the
-peak has one or two open ends.
+peak is joint with draw d of every other peak, so that a ratio of peaks has the uncertainty of all
+its peaks. If a repeat found no limit, the other repeats are a biased selection, so the interval of
+the peak has one or two open ends.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ class RepeatedPeak:
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
-        """Return the weighted sum of the rates of all tenants at the peak. `weights` is one weight
-        for all tenants, or has one weight per tenant."""
+        """Return the weighted sum of the rates of all tenants at the peak. `weights` is one number
+        for all tenants, or one number per tenant."""
         return Quantity(
             float((self.rates_rps * weights).sum()),
             (self.rates_draws_rps * weights).sum(axis=1),
@@ -199,8 +199,8 @@ class RepeatedPeak:
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """Return the largest rate within the SLA of a tenant alone in a simulated queue, as the
-        mean of the repeats; NaN if unknown."""
+        """Return the largest rate at which a tenant alone in a simulated queue keeps its SLA,
+        averaged over the repeats; NaN if unknown."""
         place = self.tenants.index(tenant)
         limits = [
             r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
@@ -349,7 +349,7 @@ def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
 
 
 def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
-    """Return the peaks that were measured and at which a limit of the server was found."""
+    """Return the measured peaks with a repeat that found a limit of the server."""
     return [each for each in peaks if each is not None and each.is_known]
 
 
@@ -399,9 +399,10 @@ def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """Return the factor by which the speed of the host in the cells of `peak` changes each
     dedicated peak.
 
-    The factor is the quotient of two limits of the tenant alone in a simulated queue: with the
-    service times of `peak`, and with those of the dedicated peak. If a limit is unknown, the factor
-    follows from both speeds.
+    The factor is the quotient of two limits of the tenant alone in a simulated queue: the limit
+    with the service times of `peak`, divided by the limit with the service times of the dedicated
+    peak. If a limit is unknown, the function derives the factor from the change of speed and the
+    utilisation.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

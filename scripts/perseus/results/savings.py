@@ -18,8 +18,9 @@ class Saving:
 
     `fractional` is the saving 1 - 1 / sum(r_i / C_i) with its interval: tenant i has the rate r_i
     on the shared server and the dedicated peak C_i. `probability` is the probability that the
-    saving is above 0, or NaN if an end of the interval is open. `simultaneous` is the interval that
-    holds for all `compared` load lines of the scenario at once.
+    saving is above 0, or NaN if an end of the interval is open. `simultaneous` is a wider interval:
+    with a probability of 95 %, these intervals of all `compared` load lines of the scenario contain
+    the true savings.
     """
 
     fractional: Interval
@@ -41,8 +42,8 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return the tail probability with which the percentile intervals of all load lines hold at
-    once.
+    """Return the tail probability with which the percentile intervals of all load lines together
+    contain their true values.
 
     `draws` has shape (lines, draws). The result `tail` is such that the share CONFIDENCE of the
     joint draws lies between the quantiles `tail` and 1 - `tail` of every load line (balanced

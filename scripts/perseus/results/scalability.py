@@ -32,7 +32,7 @@ passes. Each pass tries values that are closer to the best values of the previou
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
-    """Return the throughput by a closed queueing network, relative to the throughput of one
+    """Return the throughput of a closed queueing network, relative to the throughput of one
     request.
 
     The result has shape (values in `knee`, values in `in_flight`).
@@ -94,8 +94,8 @@ class Fit:
 
     @property
     def knee_rps(self) -> float:
-        """Fitted throughput at the knee, which is rounded to a whole number of requests in flight;
-        NaN if the knee is infinite."""
+        """Fitted throughput at the knee, after rounding the knee to a whole number of requests in
+        flight; NaN if the knee is infinite."""
         if np.isinf(self.knee.value):
             return np.nan
         knee, kappa = self.knee.value, self.kappa.value
@@ -114,8 +114,8 @@ def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
     """Return the law that fits the measured throughputs best; None if there are too few
     concurrencies.
 
-    The concurrencies are in ascending order. The choice between the laws uses Akaike's criterion,
-    corrected for few values, with the variance as one of the parameters (Burnham and Anderson,
+    The concurrencies are in ascending order. The function chooses the law by Akaike's criterion,
+    corrected for few values; the variance is one of the counted parameters (Burnham and Anderson,
     Model Selection, 2nd ed., section 2.4). For the universal law, the criterion needs at least six
     concurrencies; with fewer concurrencies, the function fits the queueing network.
     """

@@ -1,5 +1,5 @@
-"""Add the scenario name to the descriptions of load lines (column `mix`) if load lines in several
-scenarios of one server have the same description."""
+"""If load lines in several scenarios of one server have the same description (column `mix`), add
+the scenario name to the description."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.Data
 
 
 def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
-    """Return the descriptions of load lines that occur in several scenarios of a server."""
+    """Return each description that load lines of several scenarios on one server have."""
     each = lines.drop_duplicates(["server", "scenario", "mix"])
     return frozenset(each[each.duplicated(["server", "mix"])]["mix"])
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
     """Return the table with the scenario name appended to each value of its column `mix` that is in
-    `mixes`. Only tables whose rows are load lines change."""
+    `mixes`. The function changes only tables whose rows are load lines."""
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
     if "grid" in frame:  # the rows are the settings of a grid

@@ -74,8 +74,8 @@ def column(
 ) -> Column:
     """Define a column of a table.
 
-    By default, only columns of real numbers may contain null, which stands for NaN. Counts, and
-    numbers with a unit, are at least 0. Shares are at most 1.
+    By default, only columns of real numbers may contain null (for NaN), and counts and numbers with
+    a unit are at least 0. Shares are at most 1.
     """
     is_positive = kind == WHOLE or (kind == REAL and unit)
     return Column(
@@ -94,7 +94,7 @@ def column(
 class Relation:
     """A rule that holds in each row of a table.
 
-    If `null` is false, the rule does not apply to rows with a null in one of `columns`.
+    If `null` is false, rows with a null in one of `columns` are not tested.
 
     `what` states the rule as a formula or a sentence. `test` gets the columns that `columns` names,
     with numbers as floats, and returns whether each row keeps the rule.

@@ -150,9 +150,9 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """Return the interval, with a finite upper end instead of an infinite upper end.
+    """Return the interval, and replace an infinite upper end by a finite upper end.
 
-    On a logarithmic scale, the new upper end is as far from the value as the lower end.
+    On a logarithmic scale, the finite upper end is as far from the value as the lower end.
     """
     if np.isfinite(found.high) or not found.low > 0:
         return found
@@ -162,12 +162,12 @@ def closed(found: Interval) -> Interval:
 def of_rounds(
     ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
 ) -> dict[Pair, Quantity]:
-    """Return the geometric mean of the slowdown of each pair of tenants over its rounds. Each pair
-    has at least one round.
+    """Return, for each pair of tenants, the geometric mean of its slowdowns in all rounds. Each
+    pair has at least one round.
 
     Slowdowns vary between rounds by more than the errors of their windows. The function assumes
-    that the additional standard deviation is the same for all pairs. An open end in one round opens
-    both ends of the interval of the mean.
+    that all pairs have the same additional standard deviation. If the interval of one round has an
+    open end (0 or infinite), both ends of the interval of the mean are open.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]

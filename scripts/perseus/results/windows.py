@@ -55,8 +55,8 @@ def _read(
     wanted: Callable[[pa.Table, PeakRecord], pa.ChunkedArray],
     columns: Sequence[str],
 ) -> list[Row]:
-    """Read the rows of windows.parquet that `wanted` selects and that belong to the attempt that
-    counts. A column that the file lacks is None.
+    """Read the rows of windows.parquet that `wanted` selects, for the attempt that the record
+    describes. A column that the file lacks is None.
 
     The function uses `ParquetFile`: `pyarrow.dataset` and `read_table` need 1.5 times as much time
     for a small file.

@@ -3,7 +3,8 @@ chance.
 
 The variation between repeats is a property of the host, and the few repeats of one load line are
 too little evidence of this variation. Therefore the estimate for a server uses all repeated load
-lines of the server in both studies, and those of similar servers (docs/explanation/comparison.md).
+lines of the server in both studies, and the repeated load lines of similar servers
+(docs/explanation/comparison.md).
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
-    `deviations` has, for each server, draws of the standard deviation between repeats of the
-    logarithm of a result, shape (draws,). `known_from` names the evidence for `deviations`.
-    `floors` has, for each server, the noise floor of single cells, which an experiment `aa`
-    measures; if both studies have this experiment, the higher noise floor counts.
+    `deviations` says how much the results of repeats vary: for each server, it has draws of the
+    standard deviation of the logarithm of a result, shape (draws,). `known_from` names the evidence
+    for `deviations`. `floors` has, for each server, the noise floor of single cells, which an
+    experiment `aa` measures. If both studies measured a noise floor, `floors` has the higher one.
     """
 
     deviations: dict[str, Floats]
@@ -50,11 +51,12 @@ class HostNoise:
 
 
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
-    """Estimate the noise from repeats, or else from the restarted servers of an experiment `aa`.
+    """Estimate the noise from repeats or, without repeats, from the restarted servers of an
+    experiment `aa`.
 
-    Repeats are better evidence, since the restarts of an experiment `aa` follow each other sooner.
-    If neither study has repeats or an experiment `aa`, the function draws the noise from a prior
-    that describes real hosts.
+    Repeats are better evidence, because more time passes between repeats than between the restarts
+    of an experiment `aa`. If neither study has repeats or an experiment `aa`, the function draws
+    the noise from a prior distribution that describes real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -80,7 +82,7 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
     """Yield each load line with at least two measured repeats: the name of its server, and the
     results of its repeats.
 
-    A predicted repeat does not count as measured.
+    The function leaves out predicted repeats.
     """
     found: dict[tuple[str, str, str], list[Floats]] = {}
     for record in source.records:

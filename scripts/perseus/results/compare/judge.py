@@ -1,7 +1,7 @@
 """Decide for each pair of a base value and a new value whether the new value is better, worse or
 not different.
 
-The 95 % intervals hold for all pairs simultaneously.
+With a probability of 95 %, the simultaneous intervals of all pairs contain the true ratios.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
 
 @dataclass(frozen=True)
 class Judged:
-    """A compared pair with its verdict, and with the interval and the simultaneous interval of its
-    ratio.
+    """A compared pair with its verdict and two 95 % intervals of its ratio: `interval` for this
+    pair only, and the wider `simultaneous` for all pairs together.
 
     The intervals are NaN if the pair is not comparable.
     """
@@ -36,8 +36,8 @@ class Judged:
 def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
     """Return all compared pairs of values, each with its verdict.
 
-    The values of a pair differ if the simultaneous interval of their ratio excludes 1 and if, with
-    a known noise floor, the difference exceeds the noise floor.
+    The values of a pair differ if the simultaneous interval of their ratio excludes 1. If the noise
+    floor is known, the difference must also exceed the noise floor.
     """
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
     reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
@@ -46,13 +46,14 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
 
 def simultaneous_reach(logs: Iterable[Floats]) -> float:
     """Return how many standard deviations each interval must extend on both sides so that all
-    intervals hold simultaneously; NaN without rows.
+    intervals together contain their true values; NaN without rows.
 
     `logs` has one row for each compared pair: joint draws of the logarithm of its ratio, shape
     (draws,). The result is the 95 % quantile, over the draws, of the largest standardised deviation
     of any row: the single-step max-t method (Westfall and Young, Resampling-Based Multiple Testing,
     1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008, section 3).
-    Correlated rows, such as those of a peak and of its cost, count about as one row.
+    Correlated rows, such as the rows of a peak and of its cost, widen the intervals little more
+    than one row.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB

@@ -59,7 +59,7 @@ class ComparedLine:
 
     @property
     def why_unknown(self) -> str:
-        """Reason why the peak has no estimate; empty if the peak has an estimate."""
+        """Reason why the peak has no estimate, or an empty text if it has one."""
         if self.row["estimate_rps"] is not None and np.isfinite(self.row["estimate_rps"]):
             return ""
         return f"{self.row['verdict']}: {self.row['reason']}".replace("_", " ").rstrip(": ")
@@ -78,8 +78,8 @@ class ComparedLine:
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
         """Return draws of the sharing ratio.
 
-        If the study has no records, the draws follow from the interval in the table `peaks`. In
-        this case, all dedicated peaks together count as one cell, since their errors may be
+        If the study has no records, the draws follow from the interval in the table `peaks`. The
+        function then treats all dedicated peaks together as one cell, because their errors may be
         correlated.
         """
         if self.peak is not None:
@@ -110,8 +110,8 @@ def of_interval(
     """Return draws of a quantity of which only the 95 % interval is known.
 
     On a logarithmic scale, the draws on each side of the value are normally distributed. The
-    function adds `more`, shape (draws,), to the logarithms. If one end is open, the draws on its
-    side scatter as much as on the other side.
+    function adds `more`, shape (draws,), to the logarithms. If one end of the interval is open (0
+    or infinite), the draws on this side of the value scatter as much as on the other side.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -130,8 +130,8 @@ def of_interval(
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
     """Return all load lines of a study.
 
-    Call the function with another `seed` for each of the two studies: with the same random numbers,
-    their errors would cancel.
+    Call the function with a different `seed` for each of the two studies: the same random numbers
+    would cancel the errors of the studies.
     """
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
@@ -197,7 +197,7 @@ def _facts(
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
-    """Return the input size of a tenant as text. The text has two digits, since the size of
+    """Return the input size of a tenant as text. The text has only two digits, because the size of
     compressed pictures is a mean."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()

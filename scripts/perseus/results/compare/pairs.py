@@ -40,8 +40,8 @@ class ComparedPair:
 
     `floor` is the noise floor: two measurements of the same configuration differ by more than this
     share in only 5 % of cases; NaN if unknown. `why_not` is the reason why the pair is not
-    comparable, and is empty for a comparable pair. `lost` says why the new study found no limit of
-    the server although the base study did.
+    comparable, and is empty for a comparable pair. If only the base study found a limit of the
+    server, `lost` says why the new study found none.
     """
 
     metric: str
@@ -107,8 +107,8 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """Return the peaks of a load line in both studies, as total rates with the proportion of the
-    mix in the base study.
+    """Return the peak of a load line in both studies, as a total rate of all tenants in which each
+    request has the same weight in both studies.
 
     The dedicated peaks determine the proportion of a mix, and differ between the studies. Therefore
     each request of a tenant has the weight 1 / (its dedicated peak in the base study), so that
@@ -135,8 +135,8 @@ def _peak(
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
     """Return a text that names the studies in which the peak was predicted and not measured.
 
-    A comparison leaves out predicted peaks, since Perseus predicts them from other load lines that
-    the comparison already contains.
+    A comparison leaves out predicted peaks, because Perseus predicts them from other load lines
+    that the comparison already contains.
     """
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
@@ -186,8 +186,8 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return, for each server, draws of the standard deviation between repeats of the logarithm of
-    a p95 latency.
+    """Return, for each server, how much a p95 latency varies between repeats: draws of the standard
+    deviation of its logarithm.
 
     A p95 latency varies more between repeats than a peak, so the values in `HostNoise.deviations`
     would be too small.
@@ -244,7 +244,7 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
     """Yield the costs of both studies in USD per million inferences (price / peak) as pairs.
 
-    Both costs refer to the proportion of the mix in the base.
+    Both costs refer to the proportion of the mix in the base study.
     """
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):

@@ -76,10 +76,10 @@ class CompareError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """The results of one study, as a comparison needs them.
+    """The results of one study that a comparison needs.
 
     `records` has the records of the searches from which the tables were made. If records are
-    missing or of another version of Perseus, `records` is empty and `without_records` is the
+    missing or come from another version of Perseus, `records` is empty and `without_records` is the
     reason. `checks` has the content of the file check.json of each exported model.
     """
 

@@ -1,9 +1,9 @@
 """Simulate a fleet under its demand, and compute the share of requests within the SLAs.
 
-Each server is a first-come first-served queue for all its tenants. The service time of a request is
-the time that the busy server took for a request of the tenant alone (docs/explanation/fleets.md).
-The simulation does not use the peaks that the searches found, so it checks the plan independently.
-The service times and the loads of the plan are corrected to the speed that the host had during the
+Each server is a first-come first-served queue for all its tenants. The service time of a tenant's
+request is 1 / (the tenant's throughput alone on a busy server), see docs/explanation/fleets.md. The
+simulation does not use the peaks that the searches found, so it checks the plan independently. The
+service times and the loads of the plan are corrected to the speed that the host had during the
 measurements of dedicated servers.
 """
 
@@ -40,8 +40,8 @@ def attained(plan: Plan) -> dict[str, float]:
 
 
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
-    """Return the share of late requests of each model on one server, in a simulated queue at these
-    rates."""
+    """Return, for each model on one server, the share of late requests in a simulated queue at
+    these rates."""
     peak = point.peak
     tenants = [peak.task.tenants[i] for i in peak.loaded]
     speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants]) / point.speed_changes

@@ -132,8 +132,8 @@ def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> l
     If the study has a demand, the models keep the proportion of this demand. Otherwise, the models
     of each shared scenario form a group, and each model that several servers serve forms a group.
 
-    In the proportion of a shared scenario, each model needs equally many dedicated servers. The
-    models are in the order of the configuration.
+    The demands of a shared scenario are in such a proportion that each model needs equally many
+    dedicated servers. The models are in the order of the configuration.
     """
     if demand is not None:
         top = demand.levels[-1]
@@ -156,16 +156,16 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """Return the number of configured servers with operating points for exactly these models. The
-    settings of a grid count as one server."""
+    """Return the number of configured servers with operating points for exactly these models.
+    Servers that differ only in the setting of a grid are counted once."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
-    """Yield the costs of all groups of models and options at STEPS demands or more.
+    """Yield the cost of each option for each group of models, at STEPS or more demands.
 
-    Each cost includes the head-room and the minimum number of servers of the demand. The function
-    leaves out servers without an on-demand price.
+    Each cost includes the head-room and the minimum number of servers that the configured demand
+    requires. The function leaves out servers without an on-demand price.
     """
     points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
@@ -179,10 +179,11 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
 def _refined(
     question: Question, points: Sequence[OperatingPoint], with_each: int
 ) -> Iterator[Cost]:
-    """Yield the costs of one group of models, by option and demand. Where the cheapest servers
-    change, the function adds demands.
+    """Yield the costs of one group of models, by option and demand. Between two demands with
+    different cheapest servers, the function adds further demands.
 
-    The function adds no demands if there are too many combinations of servers for draws.
+    If there are too many combinations of servers to try for each draw, the function adds no
+    demands.
     """
     found = list(_costs(question, points, with_each, demands_rps(question, points)))
     for _ in range(HALVINGS if any(cost.has_probability for cost in found) else 0):
@@ -207,8 +208,8 @@ def _costs(
     with_each: int,
     demands: Sequence[float],
 ) -> Iterator[Cost]:
-    """Yield the costs of one group of models at these demands in requests/s. The operating points
-    in `points` serve no other models."""
+    """Yield the costs of one group of models at these demands in requests/s. `points` has only
+    operating points that serve no other models."""
     able = {
         option: chosen
         for server in dict.fromkeys(each.server for each in points)
@@ -246,11 +247,11 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
     """Return the demands at which costs are compared, in ascending order.
 
-    The lowest demand is MIN_RPS, or the share MIN_SERVERS of the capacity of one server if that
-    rate is less. The highest demand fills MAX_SERVERS servers with one model each.
+    The lowest demand is MIN_RPS or, if less, the share MIN_SERVERS of the capacity of one server.
+    The highest demand needs all of MAX_SERVERS servers, each of which serves one model.
 
-    The capacity for a model is the largest rate that a server of any type carries, also beside
-    other models, since a model may have no dedicated peak.
+    The capacity for a model is the largest rate of the model that a server of any type carries.
+    Servers that also serve other models are included, because a model may have no dedicated peak.
     """
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):
@@ -328,10 +329,10 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     The costs at the lower limits of the capacities decide which option is the cheapest, as in the
     plan of a fleet.
 
-    If shared and dedicated servers cost the same, the function chooses dedicated servers, since
+    If shared and dedicated servers cost the same, the function chooses dedicated servers, because
     their tenants do not disturb each other. A saving of shared servers is reliable if it exists at
-    the lower limits, at the estimates and in the share RELIABLE of the draws, if the draws are
-    known. A saving that exists only at the lower limits may be due to the larger uncertainty of a
+    the lower limits, at the estimates and, if draws are known, in the share RELIABLE of the draws.
+    A saving that exists only at the lower limits may be due to the larger uncertainty of a
     dedicated peak.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
@@ -356,7 +357,7 @@ def _best_of_each(of: Sequence[Cost]) -> Iterator[Best]:
 
 
 def _kind(best: Best) -> tuple[Option, bool, bool]:
-    """Return the properties that must be equal for all demands of one range."""
+    """Return the properties that all demands of one range have in common."""
     cost, _, is_reliable = best
     return cost.option, cost.has_probability, is_reliable
 

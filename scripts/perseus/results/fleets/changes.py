@@ -16,7 +16,8 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """A change by `factor` of the price of `server`, or of the highest demand if `server` is None.
+    """A multiplication by `factor`: of the price of `server`, or of the highest demand if `server`
+    is None.
 
     `before` is the plan before the change, and `plan` is the plan after the change.
     """
@@ -59,8 +60,8 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """Return the cheapest plan. If the fleet from before the change is equally cheap, return the
-    plan with this fleet."""
+    """Return the cheapest plan after the change. Among equally cheap plans, the function prefers
+    the fleet from before the change."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(plan, before.counts, demand)

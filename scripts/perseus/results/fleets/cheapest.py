@@ -39,7 +39,8 @@ class Offers:
 
     @property
     def relative_prices(self) -> Floats:
-        """Prices divided by the highest price, since the tolerances of the solver are absolute."""
+        """Prices divided by the highest price, because the tolerances of the solver are
+        absolute."""
         return self.usd_per_hour / (self.usd_per_hour.max() or 1.0)
 
     @property

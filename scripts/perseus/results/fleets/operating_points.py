@@ -30,15 +30,15 @@ since the cheapest fleet tends to have the servers whose capacity is overestimat
 class OperatingPoint:
     """Rates that one server carries within the SLAs of all its models.
 
-    The server also carries lower rates. Models without load are left out, since the server does not
-    serve them.
+    The server also carries lower rates. Models without load are left out, because the server does
+    not serve them.
 
     Three fields have a rate for each model, in requests/s of one image each: `rates_rps` is the
     estimate, `lower_rps` is the lower limit for plans, and `draws_rps` has joint draws with other
-    operating points, shape (draws,). `usd_per_hour` is by pricing. `speed_changes` (loaded
-    tenants,) is the speed of the host in this cell divided by its speed in each dedicated cell.
-    `limit_changes` (loaded tenants,) has the factors by which these changes of speed change the
-    dedicated peaks. All rates are already divided by these factors.
+    operating points, shape (draws,). `usd_per_hour` has one price for each pricing (on demand,
+    spot). `speed_changes` (loaded tenants,) is the speed of the host in this cell divided by its
+    speed in each dedicated cell. `limit_changes` (loaded tenants,) has the factors by which these
+    changes of speed change the dedicated peaks. All rates are already divided by these factors.
     """
 
     peak: RepeatedPeak
@@ -62,8 +62,8 @@ class OperatingPoint:
         return not self.peak.is_dedicated
 
     def leaving(self, headroom: float) -> OperatingPoint:
-        """Return the same operating point with a head-room: the share `headroom` of its capacity
-        stays free."""
+        """Return this operating point with lower rates, so that the share `headroom` of its
+        capacity stays free."""
         used = 1 - headroom
         return replace(
             self,

@@ -50,10 +50,11 @@ class Plan:
     """A fleet for one level of the demand. `counts` (offers,) has the number of servers of each
     offer in `offers`.
 
-    A plan is empty if no server is needed, or if no fleet carries the demand; `why_not` then says
-    why. `usd_draws` (draws,) has the cost of the cheapest fleet for each draw of the capacities.
-    Draw d uses the same capacities in the plans of all strategies. `usd_draws` is empty for large
-    plans. Spot servers carry at most `largest_spot_share` of a model's demand.
+    A plan is empty if no server is needed, or if no fleet carries the demand. If no fleet carries
+    the demand, `why_not` says why. `usd_draws` (draws,) has the cost of the cheapest fleet for each
+    draw of the capacities. Draw d uses the same capacities in the plans of all strategies.
+    `usd_draws` is empty for large plans. Spot servers carry at most `largest_spot_share` of a
+    model's demand.
     """
 
     level: DemandLevel
@@ -160,7 +161,7 @@ class Plan:
 
 
 def plans(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> tuple[Plan, ...]:
-    """Return the plans of all strategies for each level of the demand; none without a demand."""
+    """Return the plans of all strategies for each level of the demand; empty without a demand."""
     if demand is None:
         return ()
     mine = [each for each in points if each.server in demand.servers]
@@ -185,8 +186,8 @@ def _of_level(
 
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
-    """Return the plan with sharing. If the servers of the dedicated plan cost no more, the result
-    has these servers, since models on dedicated servers do not disturb each other."""
+    """Return the plan with sharing. If the dedicated plan costs no more, the result has the servers
+    of the dedicated plan, because models on dedicated servers do not disturb each other."""
     if not dedicated.counts:
         return sharing
     counts = iter(dedicated.counts)
@@ -217,8 +218,8 @@ def planned(
     """Return the cheapest fleet at the lower limits of the capacities.
 
     With `in_full`, the function chooses the fleet with the most spare capacity among equally cheap
-    fleets. The function also computes the costs at drawn capacities, except for plans larger than
-    MAX_RESAMPLED.
+    fleets. The function also computes the costs at drawn capacities, except for plans whose size
+    (offers x models) exceeds MAX_RESAMPLED.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))

@@ -63,7 +63,7 @@ def are_few_ways(columns: int, servers: int) -> bool:
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
-    """Return the least number of servers such that each model is on `with_each` servers.
+    """Return the least number of servers with which each model is on at least `with_each` servers.
 
     `hosts` (models, columns) is true if a server of the column serves the model. If the solver
     needs more than SOLVE_S seconds, the result is only a lower bound of this number.
@@ -116,7 +116,7 @@ def needed(
 
     The function tries all ways to divide the servers if there are few ways, and otherwise uses
     integer programmes. For more than MAX_TRIED servers, if `with_each` is 1, the function repeats
-    the group of servers with the highest capacity per server, since other combinations of servers
+    the group of servers with the highest capacity per server, because other combinations of servers
     carry little more. The result never exceeds the number of dedicated servers.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
@@ -210,8 +210,9 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
     """Return the highest total demand that 0, 1, 2, ... servers carry, shape (numbers of servers,
     sets).
 
-    The rates have shape (sets, models, columns). The rows end at the number of servers that carries
-    `most_rps`, at MAX_TRIED servers, or when there are too many ways to divide the servers.
+    The rates have shape (sets, models, columns). The last row is for the number of servers that
+    carries `most_rps`, for MAX_TRIED servers, or for the largest number of servers with few enough
+    ways to divide them.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -253,10 +254,10 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
     """Return which ways (divisions of servers) may carry the largest demand in at least one set of
     rates.
 
-    `rates` are as in `_carried`, shape (sets, models, columns). For each set, the bound is the
-    demand that the best way at the mean rates carries. The function divides the rates of each set
-    by its bound. The function excludes a way that would not reach the bound even with the highest
-    of these rates over all sets.
+    `rates` are as in `_carried`, shape (sets, models, columns). The bound of a set of rates is the
+    demand that the best way at the mean rates would carry at the rates of this set. The function
+    divides the rates of each set by the bound of the set. The function excludes a way that would
+    not reach the bound even with the highest of these rates over all sets.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)

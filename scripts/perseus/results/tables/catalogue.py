@@ -290,7 +290,7 @@ def _cost(each: LimitRecord, images: int, usd_per_hour: float | None) -> Row:
 
 
 def _fronts(found: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows in the same order, with a value in the column `on_front`."""
+    """Fill the column `on_front` of the rows, and yield the rows in their original order."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(found):
         values = (row["usd_per_million_inferences"], row["top1"])

@@ -5,7 +5,7 @@ The prediction is: time of an image = a x arithmetic operations + b x bytes that
 write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
 of squared relative errors. Perseus predicts the time of each network from a fit to all other
 networks, and from a fit to the networks of other families. Therefore the prediction errors are as
-large as those of a network that was never measured.
+large as for a network that was never measured.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def family(model: str) -> str:
-    """Return the family of a network: the leading letters of its name. Wide ResNets count as
-    ResNets."""
+    """Return the family of a network: the leading letters of its name. Wide ResNets belong to the
+    family of ResNets."""
     match = re.match(r"(?:wide_)?([a-z]+)", model)
     return match[1] if match else model
 

@@ -38,8 +38,8 @@ class ConcurrencyRecord(Record):
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Return the throughput of all tenants together, by their total number of requests in
-        flight in ascending order.
+        """Return the total throughput of all tenants by their total number of requests in flight,
+        which is in ascending order.
 
         The result leaves out a concurrency if the client or the host may have limited the
         throughput, or if there was no response.

@@ -55,8 +55,8 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return whether a fleet with sharing costs no more than the dedicated fleet, apart from the
-    gap of the solver."""
+    """Return whether a fleet with sharing costs no more than the dedicated fleet, within the
+    tolerance of the solver (its gap)."""
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
     return (strategy != SHARING) | dedicated.isna() | is_cheap
@@ -176,7 +176,7 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 def _spot(results: StudyResults, plan: Plan) -> Row:
     """Return the values of the columns on spot servers: share of the demand, loss, and price.
 
-    The loss follows from the longest start time of all spot servers in the plan.
+    The function computes the loss from the longest start time of all spot servers in the plan.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]

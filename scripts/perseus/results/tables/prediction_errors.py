@@ -1,4 +1,5 @@
-"""Make the table `prediction_errors`: the errors of predicted sharing ratios of measured mixes."""
+"""Make the table `prediction_errors`: the errors of the sharing ratios that Perseus predicts for
+measured mixes."""
 
 from __future__ import annotations
 

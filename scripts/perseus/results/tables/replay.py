@@ -253,7 +253,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
-    """Return the values of the columns that are known before a phase is measured."""
+    """Return the columns whose values are known before a phase is measured."""
     return {
         **cell(record.task),
         "tenant": tenant.name,

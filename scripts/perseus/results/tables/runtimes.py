@@ -115,7 +115,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
-    """Return groups of dedicated peaks of one model that differ in runtime and precision only.
+    """Return groups of dedicated peaks: the peaks of a group have the same model, and differ only
+    in runtime and precision.
 
     The key of a group contains the settings that its peaks have in common. The result leaves out
     groups with only one runtime and precision.
@@ -165,7 +166,7 @@ def _of_question(question: str, peaks: Peaks, study: str) -> Iterator[Row]:
 
 
 def _ranked(peaks: Peaks) -> list[RepeatedPeak]:
-    """Return the peaks with a limit, the peak with the highest limit first."""
+    """Return the peaks whose limit was found, in descending order of the limit."""
     return sorted((peak for peak in peaks if peak.is_known), key=lambda peak: -peak.total().value)
 
 

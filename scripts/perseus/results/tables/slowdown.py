@@ -198,9 +198,9 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
     """Return the outcome of a pair of tenants, and its reason.
 
-    If the server did not keep up with the load in one comparison, the pair is infeasible, since its
-    latencies would grow with the length of the window. Otherwise, one valid comparison is enough
-    for the outcome ok.
+    If the server did not keep up with the load in one comparison, the pair is infeasible, because
+    its latencies would grow with the length of the window. Otherwise, one valid comparison is
+    enough for the outcome ok.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -230,7 +230,7 @@ def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
     """Return whether a slowdown differs significantly from the slowdown in the tenant's A/A
     comparison.
 
-    The result is None for the A/A comparison itself, or without an A/A comparison.
+    The result is None for the A/A comparison itself, or if there is no A/A comparison.
     """
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:

@@ -41,11 +41,11 @@ class Series:
     have shape (n,).
 
     The quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is
-    infinite if too many requests got no response. The drift compares changes with `scale`, or with
-    the level of the quantity if `scale` is None. For failed requests, `requests` has the number of
-    requests in each window, and `values` has the failed percentage of these requests. `exceedance`
-    is the share of late requests, and `allowed` is the share that the SLA allows; both are NaN
-    unless the quantity is the latency at the percentile of the SLA.
+    infinite if too many requests got no response. Drifts are relative to `scale`, or to the level
+    of the quantity if `scale` is None. For failed requests, `requests` has the number of requests
+    in each window, and `values` has the failed percentage of these requests. `exceedance` is the
+    share of late requests, and `allowed` is the share that the SLA allows; both are NaN unless the
+    quantity is the latency at the percentile of the SLA.
     """
 
     quantity: str
