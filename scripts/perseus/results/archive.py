@@ -1,7 +1,7 @@
 """Write the results of a study into one archive, and read an untrusted archive.
 
-The reader keeps an archive in memory and never writes its files to the disk, so no name in the
-archive can overwrite a file.
+The reader keeps an archive in memory and writes none of its files to the disk, so a file name in
+the archive cannot overwrite a file.
 """
 
 from __future__ import annotations

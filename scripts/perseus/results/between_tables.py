@@ -25,9 +25,9 @@ FLEET: Final = ["level", "strategy"]
 
 @dataclass(frozen=True)
 class Equation:
-    """Values that a table states, and the same values derived from other tables.
+    """Values in one table (`stated`), and the same values derived from other tables (`derived`).
 
-    `stated` and `derived` have the same index. An unknown value is NaN in both series.
+    Both series have the same index. An unknown value is NaN in both series.
     """
 
     what: str
@@ -219,8 +219,7 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the inferences/s of each load line at its certified rate, which is the lowest
-    certified rate of its repeats.
+    """Return the inferences/s of each load line at the lowest certified rate of its repeats.
 
     The result is NaN if a repeat has no certified rate.
     """

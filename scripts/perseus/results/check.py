@@ -60,8 +60,8 @@ class ContradictionError(ValueError):
 
 
 def check(folder: Path, images: Images) -> dict[str, Any]:
-    """Check the tables in a folder, and return the rules that hold and the number of rows of each
-    table.
+    """Check the tables in a folder, and return the rules that the tables keep and the number of
+    rows of each table.
 
     Raises ContradictionError with all problems.
     """
@@ -178,8 +178,8 @@ def _plain(values: pd.Series) -> pd.Series:
 
 
 def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
-    """Return a message for each row that breaks a rule, or pandera's message about a whole
-    column."""
+    """Return a message for each row that breaks a rule; if a whole column breaks a rule, return
+    pandera's message."""
     if error.reason_code not in OF_ROWS:
         return [f"{name}: {str(error).splitlines()[0]}"]
     row_message = _row_message(schema, error)

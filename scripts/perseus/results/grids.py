@@ -27,10 +27,10 @@ class Contender:
     """One setting of a grid, with its results.
 
     `inferences` is the number of inferences per second at the limit of the server, with the weights
-    of `inferences_per_request`. `usd` is the cost of a million inferences. `measured` has, by
-    column of the table, the quantities for which a study may set a bound; a quantity is NaN if it
-    was not measured. `excluded` says why the setting cannot be recommended, and is empty otherwise.
-    `peak` is None if the setting was not measured.
+    of `inferences_per_request`. `usd` is the cost of a million inferences. `measured` has the
+    quantities for which a study may set a bound, by column of the table; unmeasured quantities are
+    NaN. `excluded` says why the setting cannot be recommended, and is empty otherwise. `peak` is
+    None if the setting was not measured.
     """
 
     of: GridSetting
@@ -46,9 +46,9 @@ class GridComparison:
     """All settings for one question (a model or a mix), and their ranking.
 
     `ranked` has the settings that can be recommended, the cheapest first, and `unranked` has all
-    other settings. For each ranked setting, `probabilities` has the probability that it is the
-    cheapest, NaN if the interval of a cost has an open end. `on_front` is true for a ranked setting
-    on the Pareto front of cost, latency and throughput.
+    other settings. For each ranked setting, `probabilities` has the probability that the setting is
+    the cheapest; NaN if the interval of a cost has an open end. `on_front` is true for a ranked
+    setting on the Pareto front of cost, latency and throughput.
     """
 
     question: GridQuestion
@@ -98,7 +98,8 @@ def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComp
 
 
 def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
-    """Return the probability that each setting is the cheapest, from joint draws of the costs."""
+    """Return, for each setting, the probability that the setting is the cheapest, from joint draws
+    of the costs."""
     if any(cost.open_below or cost.open_above for cost in costs):
         return (np.nan,) * len(costs)
     if not costs:

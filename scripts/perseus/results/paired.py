@@ -71,8 +71,8 @@ this factor if the constant background load alone already reaches the sharing ra
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """Return the peaks. Shared load lines get new estimates and draws, which follow from the
-    sharing ratios of interleaved measurements."""
+    """Return the peaks. The peaks of shared load lines get new estimates and draws, which follow
+    from the sharing ratios of interleaved measurements."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -127,8 +127,8 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Return the measured repeats with a searched limit, rounds of saturation probes, and a
-    simulated limit."""
+    """Return the measured repeats that have three results: the limit from the search, rounds of
+    saturation probes, and a simulated limit."""
     return [
         record
         for record in peak.records
@@ -148,8 +148,8 @@ class _Line:
     """Sharing ratio of a mix from the simulated queue and from the searches.
 
     `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
-    the error of this logarithm if the queueing model fits. `searched` is the sharing ratio from the
-    searches.
+    the error of this logarithm, provided that the queueing model fits. `searched` is the sharing
+    ratio from the searches.
     """
 
     alone: Alone
@@ -176,7 +176,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
     The simulation uses the service times of this start of the server. To convert the simulated
     limit to an average start of the server, the function multiplies the limit by (ratio at
     saturation of an average start / ratio at saturation of this start) ** (1 / utilisation). This
-    power law assumes a constant distance between the limit and the saturation throughput.
+    power law assumes that the limit lies below the saturation throughput by a constant amount.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -190,8 +190,8 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
-    """Return the standard deviation of the error of the logarithm of a simulated ratio, if the
-    queueing model fits."""
+    """Return the standard deviation of the error of the logarithm of a simulated ratio, provided
+    that the queueing model fits."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
     misfits = [0.0]
@@ -217,10 +217,10 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
     """Return posterior draws of the sharing ratios of all mixes of one server.
 
     The prior comes from the queueing model. With probability 1 - WRONG, the queueing model fits all
-    mixes of a server; otherwise, the model fits no mix. The likelihood comes from the searched
-    ratios, whose errors are correlated if they share dedicated peaks. On a logarithmic scale, the
-    prior of each of these two cases and the likelihood are normal, so the posterior is a mixture of
-    two normal distributions.
+    mixes of a server; otherwise, it fits none of these mixes. The likelihood comes from the
+    searched ratios, whose errors are correlated if they share dedicated peaks. On a logarithmic
+    scale, the prior of each of these two cases and the likelihood are normal, so the posterior is a
+    mixture of two normal distributions.
     """
     of_model, of_searches = (
         np.array(values)

@@ -61,7 +61,7 @@ class MeasuredRatio:
 
 @dataclass(frozen=True)
 class PredictedMix:
-    """A mix on a server, predicted from the `other_mixes` on this server.
+    """A mix on a server, and the `other_mixes` on this server, from which Perseus predicts the mix.
 
     `missed` is the number of other measured mixes that have no sharing ratio, because they violate
     the SLAs at every load. `measured` is the measured sharing ratio of the mix, or None if the mix
@@ -115,7 +115,7 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each combination of models, the measured mix with the most equal weights. Models with
+        """For each combination of models, the measured mix whose weights differ least. Models with
         different settings count as the same model.
 
         The prediction errors of mixes of the same models are correlated, so several mixes of the
@@ -242,7 +242,8 @@ def _infeasible(
 
 
 def _answered(lines: Sequence[RepeatedPeak]) -> set[Mix]:
-    """Return the mixes with a measured result: a sharing ratio, or violated SLAs at every load."""
+    """Return the mixes with a measured result: a sharing ratio, or a violation of the SLAs at every
+    load."""
     return {
         _mix(_weights(peak))
         for peak in lines

@@ -61,8 +61,9 @@ class ServedModelRecord(BaseModel):
 class Record(BaseModel):
     """Content of record.json of a cell: the keys that every kind of experiment has.
 
-    Each subclass adds the keys of the kind of experiment that its attribute `kind` names. `folder`
-    is the folder of record.json. The data dictionary prints the descriptions of the keys.
+    The attribute `kind` of a subclass names a kind of experiment, and the subclass adds the keys of
+    this kind. `folder` is the folder of record.json. The data dictionary prints the descriptions of
+    the keys.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -304,16 +305,16 @@ class Line(BaseModel):
 
 
 class RoundRecord(BaseModel):
-    """Throughput of each tenant in one round of saturation probes: alone, and while all tenants are
-    under load."""
+    """Throughputs in one round of saturation probes: of each tenant alone, and of each tenant while
+    all tenants are under load."""
 
     alone_rps: tuple[Number, ...]
     together_rps: tuple[Number, ...]
 
 
 class ModelRecord(BaseModel):
-    """Largest loads within the SLAs in a simulated queue (see `model` in PeakRecord); empty or NaN
-    if the service times are unknown."""
+    """Largest loads within the SLAs in a simulated queue (see `model` in PeakRecord). Unknown loads
+    are empty or NaN."""
 
     alone_rps: tuple[Number, ...] = ()
     scale: Number = float("nan")

@@ -1,10 +1,10 @@
 """Combine the repeats of a search into one peak with its uncertainty (docs/explanation/repeats.md).
 
 Each repeat is one cell that searches the peak of a load line. Draws express the uncertainty of the
-peak: the posterior distribution of each repeat, and the variation between repeats. Draw d of one
-peak is joint with draw d of every other peak, so that a ratio of peaks has the uncertainty of all
-its peaks. If a repeat found no limit, the other repeats are a biased selection, so the interval of
-the peak has one or two open ends.
+peak, which comes from the posterior distribution of each repeat and from the variation between
+repeats. Draw d of one peak is joint with draw d of every other peak, so that a ratio of peaks has
+the uncertainty of all its peaks. If a repeat found no limit, the remaining repeats are a biased
+selection, so the interval of the peak has one or two open ends.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class RepeatedPeak:
 
     `scale` and `rates_rps` (T,) are the means of the repeats that found a limit of the server, or
     NaN if no repeat found a limit; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then
-    empty. `correction` is the factor by which interleaved measurements (`results.paired`) correct
-    the load factors that the searches found.
+    empty. `results.paired` multiplies the load factors that the searches found by `correction`,
+    which follows from interleaved measurements.
     """
 
     records: tuple[PeakRecord, ...]
@@ -132,8 +132,8 @@ class RepeatedPeak:
         """Numeric precision of the models: the precision of the computation if it is known, else
         the configured precision.
 
-        If tenants have different precisions, the text joins the precisions with " + ". Unknown
-        precisions are left out.
+        If the tenants have different precisions, the text has all precisions, separated by " + ".
+        Unknown precisions are left out.
         """
         computed = self.records[0].computed_precisions
         found = (computed.get(each.name) or each.precision for each in self.task.tenants)

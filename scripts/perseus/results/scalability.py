@@ -70,13 +70,14 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals. An interval
-    ends at infinity if the data do not bound the parameter.
+    """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals. If the data
+    do not limit a parameter, its interval ends at infinity.
 
-    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the saturation
-    throughput, 1/D, which the server never reaches if `kappa` is above 0. `highest` is the
-    concurrency beyond which the throughput falls, infinite if `kappa` is 0. `error` is the root
-    mean square of the relative deviations of the measured throughputs from the law.
+    `single_rps` is the throughput with one request in flight, 1/R. `saturated_rps` is the
+    saturation throughput, 1/D; if `kappa` is above 0, the server never reaches this throughput.
+    `highest` is the concurrency beyond which the throughput falls; it is infinite if `kappa` is 0.
+    `error` is the root mean square of the relative deviations of the measured throughputs from the
+    law.
     """
 
     law: str
@@ -222,7 +223,7 @@ def _around(axis: Floats, inside: Floats) -> Floats:
     """Return values of a parameter for the next pass, in a narrower range around the values inside
     the region.
 
-    The number of values stays the same. If 0 is one of the values, the new values also contain 0.
+    The number of values stays the same. If the old values contain 0, the new values also contain 0.
     """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):

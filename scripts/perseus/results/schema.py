@@ -31,8 +31,8 @@ _MOST: Final = {"share": 1.0, "%": 100.0}
 class Column:
     """Definition of one column of a table.
 
-    A number lies between `least` and `most`. A text is one of `choices`, or any text if `choices`
-    is empty. A value may be missing (null) only if `null` is true.
+    A number lies between `least` and `most`. A text is one of `choices`; if `choices` is empty, any
+    text is allowed. A value may be missing (null) only if `null` is true.
     """
 
     name: str
@@ -96,8 +96,8 @@ class Relation:
 
     If `null` is false, rows with a null in one of `columns` are not tested.
 
-    `what` states the rule as a formula or a sentence. `test` gets the columns that `columns` names,
-    with numbers as floats, and returns whether each row keeps the rule.
+    `what` states the rule as a formula or a sentence. `test` gets the columns named in `columns`,
+    with numbers as floats, and returns for each row whether the row keeps the rule.
     """
 
     what: str
@@ -123,7 +123,7 @@ def ascending(*names: str) -> Relation:
 
 
 def close(a: Any, b: Any) -> Any:
-    """Return whether two numbers are equal within TOLERANCE. Infinity equals only infinity."""
+    """Return whether two numbers are equal within TOLERANCE. Infinity is equal only to infinity."""
     return np.isclose(a, b, rtol=TOLERANCE, atol=1e-9)
 
 

@@ -65,8 +65,8 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Return the records of one kind of experiment, and of kinds that are derived from this
-        kind, as objects of the class `wanted`."""
+        """Return the records of one kind of experiment, and of kinds derived from it, as objects of
+        the Python class `wanted`."""
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)
@@ -86,7 +86,7 @@ class StudyResults:
 
     @cached_property
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
-        """Peak of each load line that a search measured; the keys are those of `repeats.key`."""
+        """Peak of each load line that a search measured, by the key from `repeats.key`."""
         return paired_peaks(group(self.searches, self.task.seed), self.task.seed)
 
     @cached_property

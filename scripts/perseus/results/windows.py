@@ -15,7 +15,7 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """Return, by the folder of each cell, the last certification window that passed, and the
+    """For the folder of each cell, return the last certification window that passed, and the
     windows in which each tenant is alone.
 
     The windows are in the order of windows.parquet. The list is empty if the search certified no
@@ -35,8 +35,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 
 
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """Return, by the folder of each cell, the tenant, the number of requests and the start time of
-    each saturation probe.
+    """For the folder of each cell, return its saturation probes: the tenant, the number of requests
+    and the start time of each probe.
 
     The probes are in the order of windows.parquet.
     """

@@ -49,7 +49,7 @@ def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | Non
 
 
 def _expanded(key: str, path: str, problems: list[str]) -> Path | None:
-    """Return the path; if it begins with a tilde, the home folder replaces the tilde."""
+    """Return the path with the home folder in place of a tilde at the start."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -19,8 +19,8 @@ class WorseError(ValueError):
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
-    """Raise WorseError if a row of a comparison is worse, if the new results lack a limit that the
-    base has, or if no row could be compared."""
+    """Raise WorseError if a value in a comparison became worse, if the new results lack a limit
+    that the base results have, or if no values could be compared."""
     if (table["verdict"] == NOT_COMPARABLE).all():
         raise WorseError(f"no value could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))

@@ -133,8 +133,8 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of two studies: the noise of their hosts, and the compared pairs of values with
-    their verdicts."""
+    """Comparison of two studies: the noise of the hosts, and the compared pairs of values, each
+    with its verdict."""
 
     base: Source
     new: Source

@@ -27,8 +27,9 @@ error of about 0.2 percentage points."""
 def attained(plan: Plan) -> dict[str, float]:
     """Return the share of the requests of each model that meet its SLA, in a simulated fleet.
 
-    The share is NaN if the service times of a server are unknown. Arrivals are Poisson: a Poisson
-    stream that is split at random among servers stays Poisson on each server.
+    The share is NaN if the service times of a server are unknown. Each server gets Poisson
+    arrivals: a Poisson process that is split at random among servers stays a Poisson process on
+    each server.
     """
     late, asked = dict.fromkeys(plan.models, 0.0), dict.fromkeys(plan.models, 0.0)
     for count, offer in plan.chosen:

@@ -99,13 +99,13 @@ class Cost:
 class Stretch:
     """A range of demand in which the same option is the cheapest.
 
-    `least_saving` and `most_saving` are the least and the largest saving over dedicated servers in
-    the range, both at the lower limits of the capacities and at their estimates.
+    `least_saving` and `most_saving` are the smallest and the largest of all savings over dedicated
+    servers in the range, at the lower limits and at the estimates of the capacities.
 
     `first` and `last` are the costs at the lowest and at the highest demand of the range.
     `least_probability` is the lowest probability of a saving in the range, NaN if unknown or for
-    dedicated servers. `is_reliable` is false if shared servers are the cheapest, but their saving
-    is not reliable (see `stretches`).
+    dedicated servers. `is_reliable` is false if shared servers are the cheapest without a reliable
+    saving (see `stretches`).
     """
 
     first: Cost
@@ -238,7 +238,7 @@ def _costs(
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
-    """Return whether there are few enough combinations of servers to try all of them for each
+    """Return whether there are few enough combinations of servers to try all combinations for each
     draw."""
     hosts = np.array([[model in each.models for each in chosen] for model in question.models])
     return are_few_ways(len(chosen), fewest(hosts, with_each))

@@ -29,8 +29,8 @@ class Offers:
     """The K kinds of available servers. A fleet may have any number of servers of each kind.
 
     `rates_rps` (models, K) has the capacity of a server of each kind for each model, and
-    `usd_per_hour` (K,) has its price. `hosts` (models, K) is true if the server serves the model.
-    `is_spot` (K,) is true if the cloud may revoke the server.
+    `usd_per_hour` (K,) has its price. `hosts` (models, K) is true if a server of this kind serves
+    the model. `is_spot` (K,) is true if the cloud may revoke servers of this kind.
     """
 
     rates_rps: Floats
@@ -110,8 +110,8 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
     """Return the fleet with the largest spare capacity among the fleets that cost no more than
     `found`.
 
-    The spare capacity for a model is relative to its demand. If the solver finds no fleet in time,
-    the result is `found`.
+    The spare capacity for a model is relative to the demand for this model. If the solver finds no
+    fleet in time, the result is `found`.
     """
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))

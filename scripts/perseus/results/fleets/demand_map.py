@@ -20,8 +20,8 @@ def needed_together(
     """Return the least number of shared or dedicated servers for each pair of demands, shape
     (demands for the second model, demands for the first model).
 
-    The number is NaN if it exceeds `most`, or if there are too many combinations to try. Each
-    column of `rates_rps`, shape (2 models, columns), is an operating point: the rates of both
+    The number is NaN if it exceeds `most`, or if there are too many combinations of servers to try.
+    Each column of `rates_rps`, shape (2 models, columns), is an operating point: the rates of both
     models on one server.
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)

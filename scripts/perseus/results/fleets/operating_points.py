@@ -37,8 +37,9 @@ class OperatingPoint:
     estimate, `lower_rps` is the lower limit for plans, and `draws_rps` has joint draws with other
     operating points, shape (draws,). `usd_per_hour` has one price for each pricing (on demand,
     spot). `speed_changes` (loaded tenants,) is the speed of the host in this cell divided by its
-    speed in each dedicated cell. `limit_changes` (loaded tenants,) has the factors by which these
-    changes of speed change the dedicated peaks. All rates are already divided by these factors.
+    speed in the dedicated cell of each tenant. `limit_changes` (loaded tenants,) has the factors by
+    which these changes of speed change the dedicated peaks. All rates are already divided by these
+    factors.
     """
 
     peak: RepeatedPeak
@@ -76,8 +77,8 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Return the operating points (rates that one server carries) of all peaks with a lower limit,
-    for servers with a price.
+    """Return the operating points (rates that one server carries) of all peaks whose lower limit is
+    known and whose server has a price.
 
     `prices` has the prices of each server. The function corrects the rates of shared servers to the
     speed of the host in the dedicated cells, so that shared and dedicated fleets are comparable.

@@ -52,9 +52,9 @@ class Plan:
 
     A plan is empty if no server is needed, or if no fleet carries the demand. If no fleet carries
     the demand, `why_not` says why. `usd_draws` (draws,) has the cost of the cheapest fleet for each
-    draw of the capacities. Draw d uses the same capacities in the plans of all strategies.
-    `usd_draws` is empty for large plans. Spot servers carry at most `largest_spot_share` of a
-    model's demand.
+    draw of the capacities. Draw d of the cost uses the same capacities in the plans of all
+    strategies. `usd_draws` is empty for large plans. Spot servers carry at most
+    `largest_spot_share` of a model's demand.
     """
 
     level: DemandLevel
@@ -295,7 +295,7 @@ def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
 
 
 def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
-    """Return the description and the server of the load line of an offer, and its scenario."""
+    """Return the description, the server and the scenario of the load line of an offer."""
     return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 

@@ -57,8 +57,8 @@ fits into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
-    """Return whether there are few enough ways to divide `servers` servers among the columns to try
-    all ways."""
+    """Return whether the ways to divide `servers` servers among the columns are few enough to try
+    all of them."""
     return comb(servers + columns - 1, servers) <= MAX_WAYS
 
 
@@ -96,8 +96,8 @@ def needed_apart(
     """Return the number of dedicated servers that each total demand needs, shape (..., demands).
 
     `rates_rps` has the capacities, shape (..., models, columns), and `shares` has the share of each
-    model in the demand. The function rounds up, except if a number exceeds a whole number only by a
-    rounding error.
+    model in the demand. The function rounds each number up, unless it exceeds a whole number only
+    by a rounding error.
     """
     most = rates_rps.max(axis=-1)[
         ..., None, :
@@ -112,7 +112,8 @@ def needed(
     """Return the number of servers that each total demand needs, for demands in ascending order.
 
     `rates_rps` has shape (models, columns), and `shares` has the share of each model in the demand.
-    Each model is on at least `with_each` servers. All servers cost the same.
+    Each model is on at least `with_each` servers. The function assumes that all servers cost the
+    same.
 
     The function tries all ways to divide the servers if there are few ways, and otherwise uses
     integer programmes. For more than MAX_TRIED servers, if `with_each` is 1, the function repeats
@@ -228,7 +229,7 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
     """Return the highest total demand that this many servers carry, shape (sets,).
 
     The rates have shape (sets, models, columns). The function tries all ways to divide the servers
-    among the columns. The result is 0 if no way has each model on `with_each` servers.
+    among the columns. The result is 0 if no way has each model on at least `with_each` servers.
     """
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
@@ -270,7 +271,8 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
 @lru_cache
 def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
-    """Return the ways to divide this many servers such that each model is on `with_each` servers.
+    """Return the ways to divide this many servers that have each model on at least `with_each`
+    servers.
 
     The result has shape (columns, ways).
     """

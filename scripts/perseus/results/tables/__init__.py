@@ -6,11 +6,11 @@ tables (MORE). The results of the kind `peak` are in several tables, such as `pe
 
 Each module has SCHEMA (the columns and rules, see `results.schema`), DESCRIPTION (a sentence for
 the data dictionary), and the function `rows`. `rows` computes the rows of the table from the
-results of a study. For the tables in PREDICTIONS, `rows` uses predictions instead. If a kind of
-experiment adds keys to record.json, the module of its table has the class RECORD. If a table has a
-section of its own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN maps each column
-heading of the report to a column of the table, or to three columns (a value and the two ends of its
-interval).
+results of a study. For the tables in PREDICTIONS, `rows` uses predictions instead of these results.
+If a kind of experiment adds keys to record.json, the module of its table has the class RECORD. If a
+table has a section of its own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN maps
+each column heading of the report to a column of the table, or to three columns (a value and the two
+ends of its interval).
 """
 
 from __future__ import annotations

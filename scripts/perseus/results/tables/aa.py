@@ -125,7 +125,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 def noise_floors(results: StudyResults) -> dict[str, float]:
     """Return the noise floor of each server, by name.
 
-    If several cells measured a server, the result is the highest of their noise floors.
+    If several cells measured the noise floor of a server, the result is the highest noise floor.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(AaRecord):

@@ -165,7 +165,7 @@ def _interval(dedicated: RepeatedPeak | None) -> Interval:
 
 
 def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
-    """Return the sum over all tenants of (rate / dedicated peak); NaN if a dedicated peak is
+    """Return the sum of (rate / dedicated peak) over all tenants; NaN if a dedicated peak is
     unknown.
 
     The dedicated peaks are corrected to the speed that the host had in the cells of `peak`.

@@ -3,7 +3,7 @@ networks.
 
 The prediction is: time of an image = a x arithmetic operations + b x bytes that operators read and
 write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
-of squared relative errors. Perseus predicts the time of each network from a fit to all other
+of squared relative errors. Perseus predicts the time of each network twice: from a fit to all other
 networks, and from a fit to the networks of other families. Therefore the prediction errors are as
 large as for a network that was never measured.
 """
@@ -135,6 +135,6 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return the factor f such that the share `share` of the predicted times lies between measured
+    """Return the factor f for which the share `share` of the predicted times lies between measured
     time / f and measured time x f. `ratios` has predicted time / measured time of each network."""
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

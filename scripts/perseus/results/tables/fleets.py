@@ -1,5 +1,5 @@
-"""Make the table `fleets`: the cheapest servers for the demand, either all dedicated, or also
-shared, or all of one type."""
+"""Make the table `fleets`: the cheapest servers for the demand: dedicated servers only, dedicated
+and shared servers, or servers of one type only."""
 
 from __future__ import annotations
 
@@ -207,8 +207,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 def _starts_s(results: StudyResults) -> dict[str, float]:
     """Return, for each server, the mean time in s from its start until all models are ready.
 
-    If several scenarios measure the start of a server, the result is the longest of their mean
-    times.
+    If several scenarios measure the start time of a server, the result is the longest mean time of
+    a scenario.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

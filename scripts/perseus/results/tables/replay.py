@@ -1,5 +1,5 @@
-"""Make the table `replay`: results of bursty or recorded arrivals, which the client sends to all
-tenants together and to each tenant alone."""
+"""Make the table `replay`: results with bursty or recorded arrivals of requests, which the client
+sends to all tenants together and to each tenant alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Make the table `slowdown`: the latency of every tenant beside every other tenant, relative to its
-latency alone."""
+"""Make the table `slowdown`: the latency of every tenant beside every other tenant, divided by the
+tenant's latency alone."""
 
 from __future__ import annotations
 

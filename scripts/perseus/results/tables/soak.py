@@ -43,9 +43,9 @@ class Series:
     The quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is
     infinite if too many requests got no response. Drifts are relative to `scale`, or to the level
     of the quantity if `scale` is None. For failed requests, `requests` has the number of requests
-    in each window, and `values` has the failed percentage of these requests. `exceedance` is the
-    share of late requests, and `allowed` is the share that the SLA allows; both are NaN unless the
-    quantity is the latency at the percentile of the SLA.
+    in each window, and `values` has the failed percentage of these requests. If the quantity is the
+    latency at the percentile of the SLA, `exceedance` is the share of late requests, and `allowed`
+    is the share that the SLA allows; else both are NaN.
     """
 
     quantity: str
@@ -250,10 +250,10 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _failed_requests(series: Series) -> Row:
-    """Return the number of requests and of failed requests, and the time from which too many
-    requests fail.
+    """Return three values: the number of requests, the number of failed requests, and the time from
+    which too many requests fail.
 
-    All values are None for quantities other than failed requests.
+    The three values are None for quantities other than failed requests.
     """
     if series.requests is None:
         return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
