@@ -1,4 +1,5 @@
-"""Measure the time and memory of tables, figures and report for 1,000 cells with 10^8 requests."""
+"""Measure the time and memory of the jobs that make tables, figures and report, for 1,000 cells
+with 10^8 requests."""
 
 from __future__ import annotations
 

@@ -65,9 +65,9 @@ FASTER = 1.1
 
 @dataclass(frozen=True)
 class Case:
-    """How the speed of a host changes: the standard deviation of its logarithm between cells
-    (`between`) and between studies (`studies`). With `restarts`, the study has an experiment `aa`.
-    `others` has the standard deviation between cells for each further server, each on its own
+    """How the speed of a host changes: the standard deviation of the logarithm of the speed between
+    cells (`between`) and between studies (`studies`). With `restarts`, the study has an experiment
+    `aa`. `others` has the standard deviation between cells for each further server, each on its own
     host."""
 
     between: float

@@ -124,7 +124,8 @@ def certified_rps(system: System, closed_rps: float, service_s: float, say: Say)
 
 
 def _verdict(system: System, rate_rps: float, service_s: float) -> tuple[Verdict, str]:
-    """Return the verdict of a new window and its reason. An invalid window is repeated once."""
+    """Return the verdict of a new window and its reason. The function repeats an invalid window
+    once."""
     sla = Sla(latency_ms=SLA_SERVICES * service_s * 1000)
     settle_s = max(SETTLE_S, SETTLE_SERVICES * service_s)
     seconds = settle_s + grace_s((sla,)) + max(COUNTED_S, COUNTED_SERVICES * service_s)

@@ -1,9 +1,9 @@
 """Record how the speed of a host changes service times. Simulations replay the recordings.
 
 A closed loop keeps a model busy, so the gaps between its responses are the service times. A CNN
-computes the same for every request (Gujarati et al., "Serving DNNs like Clockwork", OSDI 2020), so
-all differences come from the host. Each kind of processor and model has one recording in a file.
-The benchmark does not repeat an existing recording.
+does the same computation for every request (Gujarati et al., "Serving DNNs like Clockwork", OSDI
+2020), so all differences come from the host. Each kind of processor and model has one recording in
+a file. The benchmark does not repeat an existing recording.
 """
 
 from __future__ import annotations

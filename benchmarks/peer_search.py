@@ -1,11 +1,11 @@
 """Simulate the binary search of perf_analyzer over request rates in virtual time.
 
 The rules come from the documentation and source of perf_analyzer. The search tests the lowest rate,
-then the highest rate, and then halves the range until its width is at most `step`. At a rate,
-windows of 5 s (default) follow each other, at most ten, until the last three windows agree within
-10 % in throughput and in the percentile. A rate passes if three windows agree and their joint
-percentile is below the threshold. The latency of a request starts at its actual send, and belongs
-to the window in which the response arrives.
+then the highest rate, and then halves the range until its width is at most `step`. At each rate,
+the search runs windows of 5 s (default) until the last three windows agree within 10 % in
+throughput and in the percentile, but at most ten windows. A rate passes if three windows agree and
+their joint percentile is below the threshold. The latency of a request starts at its actual send,
+and belongs to the window in which the response arrives.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare the fleet planner with PuLP and CBC on the same programme, for many models."""
+"""Compare the fleet planner with PuLP and CBC on the same integer programme, for many models."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def percentile_ms(
 
 
 def limit_rps(service: Service, sla: Sla, overhead_ms: float = 0.0) -> float:
-    """Return the rate at which the true percentile equals the SLA, within 0.1 %."""
+    """Return the rate at which the true percentile equals the limit of the SLA; the rate is exact
+    within 0.1 %."""
     low, high = 0.0, 1 / float(np.mean(service(np.random.default_rng(0), 100_000)))
     while high - low > 0.001 * high:
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Test whether a study gives the same result again on this machine.
+"""Test whether repeated runs of a study on this machine give the same result.
 
 The default study with one mix runs several times on restarted servers: on the unchanged host, and
 beside a process that uses the core of the server in bursts.

@@ -260,8 +260,8 @@ class Found:
 
 
 def limit_rps(server: Server) -> float:
-    """Return the highest total rate at which every tenant keeps its SLA in a long run, within
-    0.1 %.
+    """Return the highest total rate at which every tenant keeps its SLA in a long simulation; the
+    rate is exact within 0.1 %.
 
     This limit is for a host with a constant speed.
     """

@@ -130,7 +130,7 @@ def _deterministic(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
 
 
 def workers(count: int) -> Discipline:
-    """Return the discipline first come, first served, with `count` workers."""
+    """Return the first-come first-served discipline with `count` workers."""
     return partial(_by_workers, count)
 
 
@@ -175,7 +175,7 @@ def one_core(
 ) -> Floats:
     """Return completion times for tenants that each have their own instance, which serves first
     come, first served. Busy instances share a core equally. While several instances are busy,
-    service times are longer by `interference`."""
+    service times are longer by the share `interference`."""
     done = np.empty(len(arrival))
     queues: dict[int, deque[int]] = defaultdict(deque)
     ends: list[tuple[float, int]] = []  # of the requests at work: (work each gets until then, i)
@@ -204,7 +204,7 @@ def one_core(
 
 
 def processor_sharing(arrival: Floats, work: Floats) -> Floats:
-    """Return completion times if one worker serves all requests at the same time."""
+    """Return completion times for one worker that serves all requests at the same time."""
     return one_core(arrival, work, np.arange(len(work)))
 
 

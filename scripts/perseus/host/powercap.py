@@ -31,8 +31,8 @@ class EnergyCounters:
         self._before_uj: Sequence[int] | None = None
 
     def joules(self) -> float | None:
-        """Return the energy since the previous complete reading in J; None without a previous
-        reading or a readable counter."""
+        """Return the energy in J since the previous complete reading; None without a previous
+        reading or without readable counters."""
         now_uj = _energies_uj(self._zones)
         if now_uj is None:
             return None

@@ -75,8 +75,8 @@ def _is_free(folder: Path) -> Iterator[bool]:
     """Yield whether no run uses this folder (the folder is free). While the context is open, no run
     can start in a free folder.
 
-    If this user may not write to the file LIVE of another user, the folder counts as used, because
-    some file systems refuse locks on such a file.
+    If this user may not write to the file LIVE of another user, the function treats the folder as
+    used, because some file systems refuse locks on such a file.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)

@@ -185,7 +185,7 @@ WINDOW = (
 
 
 def compute_ms(window: Mapping[str, Any]) -> float:
-    """Return the mean time in ms that the server takes to read the inputs of a request, compute the
+    """Return the mean time in ms that the server takes to read the inputs of a request, run the
     model and write the outputs; NaN if one of these times is unknown."""
     parts = ("compute_input_ms", "compute_ms", "compute_output_ms")
     return sum(number(window.get(name)) for name in parts)

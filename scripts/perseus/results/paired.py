@@ -2,10 +2,10 @@
 (docs/explanation/sharing-ratio.md).
 
 The searches for the peaks of a mix and of its tenants run minutes apart, and the speed of the host
-changes meanwhile. Therefore the module computes the sharing ratio at saturation from throughputs of
-the tenants alone and together, measured within seconds. A simulated queue with the same service
-times converts this ratio into the sharing ratio within the SLAs. If the searched peaks contradict
-the simulated ratio, the module corrects the simulated ratio.
+changes meanwhile. Therefore the module computes the sharing ratio at saturation from the
+throughputs of each tenant alone and of all tenants together, measured within seconds. A simulated
+queue with the measured service times converts this ratio into the sharing ratio within the SLAs. If
+the searched peaks contradict the simulated ratio, the module corrects the simulated ratio.
 """
 
 from __future__ import annotations

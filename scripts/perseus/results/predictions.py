@@ -115,8 +115,8 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each combination of models, the measured mix whose weights differ least. Models with
-        different settings count as the same model.
+        """For each combination of models, the measured mix whose weights differ least. The property
+        treats models that differ only in their settings as one model.
 
         The prediction errors of mixes of the same models are correlated, so several mixes of the
         same models are no more evidence about other models than one mix.

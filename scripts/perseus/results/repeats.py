@@ -75,7 +75,8 @@ class Quantity:
         return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
 
     def over(self, other: Quantity) -> Quantity:
-        """Return this quantity divided by the other quantity, draw by draw.
+        """Return this quantity divided by the other quantity. Each draw is the quotient of two
+        draws.
 
         If this quantity or the other quantity has an open end, the quotient has an open end, too.
         """
@@ -342,8 +343,8 @@ def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
-    """Return the dedicated peaks of the tenants of a load line, on the same server with the same
-    preset."""
+    """Return the dedicated peaks of the tenants of a load line, measured on the server and with the
+    preset of the load line."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 

@@ -4,8 +4,8 @@
 The module fits two laws. Both laws have two asymptotes: a straight line, on which each request in
 flight adds the throughput of a single request, and the saturation throughput. The knee is the
 intersection of the asymptotes: N* = R/D of operational analysis (Denning and Buzen, ACM Computing
-Surveys 10(3), 1978), where R is the time of a request alone, and D its service time at the
-bottleneck.
+Surveys 10(3), 1978), where R is the response time of a single request, and D its service time at
+the bottleneck.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _criterion(fit: Fit, parameters: int) -> float:
 def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
     """Fit a law to the logarithms of the throughput by least squares over a grid of parameters.
 
-    Each pass uses a finer grid around the best points of the previous pass.
+    Each pass uses a finer grid around the best grid points of the previous pass.
 
     The throughput of one request is a free parameter. The intervals are profile intervals. If the
     interval of the knee reaches the end of the grid, the interval has no upper bound.
@@ -160,8 +160,8 @@ class _Region:
     than the least sum.
 
     The F distribution decides significance (Bates and Watts, Nonlinear Regression Analysis, 1988,
-    section 6.1). `knee` and `kappa` are the parameters of the points, `single` is the best
-    logarithm of the throughput of one request at each point, and `off` is the largest error of
+    section 6.1). `knee` and `kappa` are the parameters of the grid points, `single` is the best
+    logarithm of the throughput of one request at each grid point, and `off` is the largest error of
     `single` within the region; all arrays have shape (points,). `best` is the index of the point
     with the least sum of squares, and `error` is the root mean square error at this point.
     """
@@ -192,8 +192,8 @@ class _Region:
         )
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
-        """Return the interval of a quantity over the points of the region. Each logarithm has an
-        error of up to `off`."""
+        """Return the interval of a quantity over the grid points of the confidence region. Each
+        logarithm has an error of up to `off`."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
 

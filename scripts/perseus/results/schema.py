@@ -1,4 +1,4 @@
-"""Define a table: its columns, the allowed values, and the rules that hold in each row.
+"""Define a table: its columns, the allowed values, and the rules that each row must keep.
 
 Perseus derives the following from the definition of a table: its Parquet and CSV files, its section
 in docs/reference/data.md, and the check of the written files (`results.check`).
@@ -92,7 +92,7 @@ def column(
 
 @dataclass(frozen=True)
 class Relation:
-    """A rule that holds in each row of a table.
+    """A rule that each row of a table must keep.
 
     If `null` is false, rows with a null in one of `columns` are not tested.
 

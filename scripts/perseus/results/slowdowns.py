@@ -66,8 +66,8 @@ class Step(BaseModel):
 class SlowdownComparison:
     """Comparison of the latencies of a tenant in two consecutive windows.
 
-    In one window the tenant is alone. In the other window, another tenant runs beside it, or the
-    tenant is alone again.
+    In one window the tenant is alone. In the other window, another tenant is also under load, or
+    the tenant is alone again.
     """
 
     pair: Pair

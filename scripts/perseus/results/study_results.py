@@ -123,6 +123,6 @@ class StudyResults:
         return dedicated_peaks(list(self.peaks.values()))
 
     def alone(self, peak: RepeatedPeak) -> Alone:
-        """Return the dedicated peak of each tenant of a load line on the same server; None if not
-        measured."""
+        """Return the dedicated peak of each tenant of a load line, on the server of this load line;
+        None if not measured."""
         return each_alone(peak, self._dedicated)

@@ -186,8 +186,9 @@ def _of_level(
 
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
-    """Return the plan with sharing. If the dedicated plan costs no more, the result has the servers
-    of the dedicated plan, because models on dedicated servers do not disturb each other."""
+    """Return the plan with sharing. If the dedicated plan costs no more than the plan with sharing,
+    the result has the servers of the dedicated plan, because models on dedicated servers do not
+    disturb each other."""
     if not dedicated.counts:
         return sharing
     counts = iter(dedicated.counts)
