@@ -59,8 +59,8 @@ SAMPLES_S = 75
 
 
 def study(repeats: int = 1, servers: int | None = None) -> Study:
-    """Return the study `scale` on its first `servers` servers. With one repeat and all servers, the
-    study has 1,000 cells."""
+    """Return the study `scale` with only its first `servers` servers. With one repeat and all
+    servers, the study has 1,000 cells."""
     configuration = load_configfile(str(ROOT / "config" / "config.yaml"))
     update_config(configuration, load_configfile(str(STUDY)))
     update_config(configuration, {"measurement": {"repeats": repeats}})

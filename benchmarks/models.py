@@ -43,8 +43,8 @@ def write_sleep(repository: Path, sleep: Sleep) -> str:
 
 
 def write_spin(repository: Path, name: str, spin: Spin) -> str:
-    """Write a model that responds to one number with one number after known rounds of computation.
-    Return the name of the model."""
+    """Write a model that responds to one number with one number after a known number of rounds of
+    computation. Return the name of the model."""
     return _write(repository, name, "spin", asdict(spin))
 
 

@@ -288,14 +288,14 @@ def _shown(row: Cells) -> Cells:
 
 
 def _bounded(row: Cells) -> str:
-    """Return the column that the goal bounds. Without a goal, return the ratio if the row has
-    one."""
+    """Return the column that the goal bounds. Without a goal, return the column of the ratio if the
+    row has a ratio."""
     return row["goal"].partition(" ")[0] or ("ratio" if row["ratio"] else "ours")
 
 
 def _table(columns: Sequence[str], rows: Sequence[Cells]) -> Iterator[str]:
-    """Yield the lines of a table. A first cell is empty if it equals the first cell of the row
-    above."""
+    """Yield the lines of a table. The first cell of a row is empty if it would repeat the first
+    cell of the row above."""
     yield _line(columns)
     yield _line(["---"] * len(columns))
     first = ""

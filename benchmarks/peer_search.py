@@ -48,8 +48,8 @@ class Level:
 def search(
     level: Callable[[float], Level], start_rps: float, end_rps: float, step_rps: float
 ) -> Found:
-    """Return the highest passing rate between two ends. The search stops if the lower end fails or
-    the upper end passes."""
+    """Return the highest passing rate between two given rates. The search stops if the lower end
+    fails or the upper end passes."""
     tried = {start_rps: level(start_rps)}
     if tried[start_rps].passed:
         tried[end_rps] = level(end_rps)

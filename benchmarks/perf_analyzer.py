@@ -93,7 +93,7 @@ class PerfAnalyzer:
     cores: tuple[int, ...]
 
     def run(self, address: str, model: str, options: Sequence[str], folder: Path) -> Report:
-        """Run perf_analyzer to its end. The report has no level for an unstable load."""
+        """Run perf_analyzer to its end. The report leaves out unstable loads."""
         table = folder / "perf_analyzer.csv"
         table.unlink(missing_ok=True)
         start_s = time.monotonic()

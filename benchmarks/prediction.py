@@ -97,8 +97,8 @@ def _errors_of_pairs(step: LadderStep, out: Out, known: Mapping[str, Sequence[Kn
 
 def _errors_of_chosen(known: Mapping[str, Sequence[Known]]) -> Floats:
     """Return |predicted / measured - 1| of all pairs. For each pair, the function selects the
-    prediction model that is best for the other mixes of the server, and subtracts its mean error
-    for these mixes."""
+    prediction model that is best for the other mixes of the server, and corrects the prediction by
+    the mean error of this model for these mixes."""
     return np.abs(
         [
             found.interval(predicted(found.step, each.shared, others)).value / each.ratio - 1

@@ -107,8 +107,8 @@ def one_core(works_s: Mapping[float, float], start_rps: float, shares: tuple[flo
 
 
 def batches(largest: int) -> Server:
-    """Return a server that forms batches of up to `largest` requests: 1 ms per request and 4 ms per
-    batch."""
+    """Return a server that forms batches of up to `largest` requests. A batch takes 4 ms plus 1 ms
+    per request."""
     return single(
         deterministic(0.001),
         Sla(latency_ms=30),

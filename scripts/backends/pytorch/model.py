@@ -73,7 +73,8 @@ class TritonPythonModel:
 
 
 def load(path: Path) -> torch.nn.Module:
-    """Return the module of a program, on the CPU, without unpickling any part of the file.
+    """Load a program into CPU memory without unpickling any part of its file, and return its
+    PyTorch module.
 
     Raises TritonModelException if loading the file would unpickle an object.
     """

@@ -222,13 +222,13 @@ class OtherGpuWork:
         self._server_was_reported = False
 
     def share(self, start_ns: int) -> float | None:
-        """Return for which share (0..1) of the time from `start_ns` to now a GPU worked for other
-        processes.
+        """Return the share (0..1) of the time from `start_ns` to now in which a GPU worked for
+        other processes.
 
         `start_ns` is on the monotonic clock. With several GPUs, the result is the highest share of
         all GPUs. The result is None in two cases: no GPU reports any process, or no GPU has ever
-        reported a process of the server. The second case occurs in a container with its own process
-        ids, because NVML reports the process ids of the machine.
+        reported a process of the server. In a container with its own process ids, no GPU ever
+        reports a process of the server, because NVML reports the process ids of the machine.
         """
         if self._root is None:
             return None
@@ -264,8 +264,8 @@ def other_gpu_work(
 
 
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
-    """Return, for each process, for which share of the time from `since_us` (Unix time) to now the
-    process used the GPU.
+    """Return, for each process, the share of the time from `since_us` (Unix time) to now in which
+    the process used the GPU.
 
     The function ignores unused entries of the driver's buffer, which have an earlier time or an
     invalid share.

@@ -42,9 +42,10 @@ class Drift:
     """A straight line fitted to the values of a quantity over time in hours.
 
     `first` is the index of the first value after the warm-up. `level` is the value of the line at
-    this index, `per_hour` is the slope of the line, and `hours` is its length. The properties state
-    changes as shares of `scale`. Level and slope are NaN if there are too few values. The line is
-    fitted to the finite values; `was_infinite` is true if some values were infinite.
+    the index `first`, `per_hour` is the slope of the line, and `hours` is its length. The
+    properties state changes as shares of `scale`. Level and slope are NaN if there are too few
+    values. The line is fitted to the finite values; `was_infinite` is true if some values were
+    infinite.
     """
 
     first: int
@@ -105,7 +106,8 @@ def warm_up(hours: Floats, values: Floats) -> int:
     left = np.arange(n, 0, -1)
 
     def squares(a: Floats, b: Floats) -> Floats:
-        """Return the sum of (a - mean a) x (b - mean b) without the first 0, 1, 2, ... values."""
+        """Return, for k = 0, 1, 2, ..., the sum of (a - mean a) x (b - mean b) without the first k
+        values."""
         sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
         return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
 

@@ -149,9 +149,9 @@ def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults)
 
     In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
     So that the costs of all settings refer to the same work, all settings use the weights of the
-    first setting whose peaks are all known. There, the weight is proportional to the cost of a
-    request on a dedicated server (1 / dedicated peak), and the weighted sum equals the true number
-    of inferences. For a tenant alone, the weight is the number of images of a request.
+    first setting whose peaks are all known. With this setting, the weight is proportional to the
+    cost of a request on a dedicated server (1 / dedicated peak), and the weighted sum equals the
+    true number of inferences. For a tenant alone, the weight is the number of images of a request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))

@@ -20,8 +20,7 @@ from perseus.study.raw_files import RECORD
 class MeasuredCell(BaseModel):
     """A measured cell, with the hash of its record.json.
 
-    A new measurement changes the hash, so that Snakemake makes all files again that depend on the
-    cell.
+    A new measurement changes the hash, so that Snakemake remakes all files that depend on the cell.
     """
 
     cell: str

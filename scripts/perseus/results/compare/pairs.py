@@ -112,8 +112,8 @@ def _peak(
 
     The dedicated peaks determine the proportion of a mix, and differ between the studies. Therefore
     each request of a tenant has the weight 1 / (its dedicated peak in the base study), so that
-    errors of the dedicated peaks do not change the total. A common factor makes the total of the
-    base study equal to its rate in requests/s.
+    errors of the dedicated peaks do not change the total. The function multiplies both totals by a
+    common factor, so that the total of the base study equals its rate in requests/s.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -242,7 +242,7 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 
 
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
-    """Yield the costs of both studies in USD per million inferences (price / peak) as pairs.
+    """Yield pairs of costs in USD per million inferences (price / peak): one cost from each study.
 
     Both costs refer to the proportion of the mix in the base study.
     """

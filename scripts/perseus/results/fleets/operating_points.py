@@ -38,8 +38,8 @@ class OperatingPoint:
     operating points, shape (draws,). `usd_per_hour` has one price for each pricing (on demand,
     spot). `speed_changes` (loaded tenants,) is the speed of the host in this cell divided by its
     speed in the dedicated cell of each tenant. `limit_changes` (loaded tenants,) has the factors by
-    which these changes of speed change the dedicated peaks. All rates are already divided by these
-    factors.
+    which these changes of speed change the dedicated peaks. All rates are already divided by
+    `limit_changes`.
     """
 
     peak: RepeatedPeak

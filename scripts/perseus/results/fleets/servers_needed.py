@@ -116,9 +116,9 @@ def needed(
     same.
 
     The function tries all ways to divide the servers if there are few ways, and otherwise uses
-    integer programmes. For more than MAX_TRIED servers, if `with_each` is 1, the function repeats
-    the group of servers with the highest capacity per server, because other combinations of servers
-    carry little more. The result never exceeds the number of dedicated servers.
+    integer programmes. For more than MAX_TRIED servers, if `with_each` is 1, the fleet consists of
+    copies of the group of servers with the highest capacity per server, because other combinations
+    of servers carry little more. The result never exceeds the number of dedicated servers.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -158,8 +158,8 @@ def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int
     """Return the number of servers for demands that need more servers than the largest tried
     number.
 
-    `reached_rps` has the highest demands that 1, 2, 3, ... servers carry. The function repeats the
-    group of servers with the highest capacity per server.
+    `reached_rps` has the highest demands that 1, 2, 3, ... servers carry. The servers beyond the
+    largest tried number are copies of the group of servers with the highest capacity per server.
     """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
     best = int(
@@ -213,7 +213,7 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
     The rates have shape (sets, models, columns). The last row is for the number of servers that
     carries `most_rps`, for MAX_TRIED servers, or for the largest number of servers with few enough
-    ways to divide them.
+    ways to divide them, whichever is least.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -257,8 +257,8 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
     `rates` are as in `_carried`, shape (sets, models, columns). The bound of a set of rates is the
     demand that the best way at the mean rates would carry at the rates of this set. The function
-    divides the rates of each set by the bound of the set. The function excludes a way that would
-    not reach the bound even with the highest of these rates over all sets.
+    divides the rates of each set by the bound of the set. The function excludes a way if the way
+    carries less than 1 (the divided bound) even at the highest divided rates of all sets.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)

@@ -1,5 +1,5 @@
-"""Make the table `fleets`: the cheapest servers for the demand: dedicated servers only, dedicated
-and shared servers, or servers of one type only."""
+"""Make the table `fleets`: the cheapest servers for the demand among dedicated servers, among
+dedicated and shared servers, and among servers of one type."""
 
 from __future__ import annotations
 
