@@ -132,7 +132,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         Line2D([], [], **CERTIFIED, label="certified"),
     ]
     if any(are_planes):
-        handles.append(Patch(color=AREA, label="one shared server (interpolated)"))
+        handles.append(Patch(color=AREA, label="carried by one shared server"))
         handles.append(Line2D([], [], **FAILING, linestyle="none", label="first failing"))
     if (shared["verdict"] == "predicted").any():
         handles.append(Line2D([], [], **HOLLOW, linestyle="none", label="predicted"))
@@ -259,10 +259,13 @@ def _furthest(points: list[np.ndarray]) -> np.ndarray:
 
 
 def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
-    """Fill the area below the estimates of the two dedicated peaks and of all mixes."""
-    known = [point for point in estimates if np.isfinite(point).all()]
-    around = sorted(known, key=lambda point: float(np.arctan2(point[1], point[0])))
-    axes.fill(*np.vstack([np.zeros(2), *around]).T, color=AREA, zorder=0)
+    """Fill the area of all pairs of rates that do not exceed both rates of an estimate.
+
+    A straight line between estimates would promise more load of one model in exchange for less load
+    of the other model, which plans do not assume.
+    """
+    for x, y in estimates:
+        axes.fill([0, x, x, 0], [0, 0, y, y], color=AREA, linewidth=0, zorder=0)
 
 
 def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:

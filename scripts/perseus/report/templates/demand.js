@@ -226,7 +226,7 @@ function frontierFigure() {
   return figure;
 }
 
-function show(settings, shared, dedicated, enough, known, configured) {
+function show(settings, shared, dedicated, known, configured) {
   const result = document.getElementById("demand-result");
   const cards = element("dl");
   cards.className = "cards";
@@ -234,13 +234,16 @@ function show(settings, shared, dedicated, enough, known, configured) {
     result.replaceChildren(element("p", shared.why));
     return;
   }
-  const sufficient = enough === null ? "" : `, ${sure(enough)} to suffice`;
-  const [value, note] = cost(shared);
+  const planned = (label, fleet, more = "") => {
+    const enough = chanceEnough(fleet, settings, draws);
+    const [value, note] = cost(fleet);
+    return card(label, value, `${note}${enough === null ? "" : `, ${sure(enough)} to suffice`}${more}`);
+  };
   const isSame = configured && String(configured.counts) === String(shared.counts);
   const change = isSame ? "the new price does not change the servers; configured price" : "at the configured prices";
   const before = configured && !configured.why ? `; ${change}: ${cost(configured).join(", ")}` : "";
-  cards.append(card("Cheapest servers", value, note + sufficient + before));
-  cards.append(dedicated.why ? card("Dedicated servers", "impossible", dedicated.why) : card("Dedicated servers", ...cost(dedicated)));
+  cards.append(planned("Cheapest servers", shared, before));
+  cards.append(dedicated.why ? card("Dedicated servers", "impossible", dedicated.why) : planned("Dedicated servers", dedicated));
   cards.append(...savingCard(shared, dedicated, known));
   const rows = loads(shared, settings);
   const shares = rows.some(({ offer }) => offer.shared);
@@ -344,10 +347,9 @@ async function update() {
   if (mine !== latest) return;
   const dedicated = plan(solver, data.points, settings, false);
   const shared = sharingIfCheaper(plan(solver, data.points, settings, true), dedicated);
-  const enough = chanceEnough(shared, settings, draws);
   const configured = atConfiguredPrices(settings);
   const before = configured && plan(solver, data.points, configured, true);
-  show(settings, shared, dedicated, enough, null, before);
+  show(settings, shared, dedicated, null, before);
   const size = asked(settings).length * (shared.offers || []).length;
   if (shared.why || dedicated.why || !size || size > MAX_RESAMPLED) return;
   const savings = [];
@@ -357,7 +359,7 @@ async function update() {
     if (mine !== latest || performance.now() > until) return;
     savings.push(savingOfDraw(solver, shared, dedicated, settings, draw));
   }
-  show(settings, shared, dedicated, enough, certainty(savings), before);
+  show(settings, shared, dedicated, certainty(savings), before);
 }
 
 function keep() {
