@@ -27,8 +27,10 @@ METRICS = {
     " read or wrote its memory",
     "gpu_memory_used_bytes": "GPU memory that all processes together use, bytes",
     "gpu_power_watts": "power of the whole GPU board, W",
-    "gpu_energy_joules": "energy of the whole GPU board since the previous sample, J, from the"
-    " GPU's own counter (GPUs of the Volta generation and later)",
+    "gpu_energy_joules": (
+        "energy of the whole GPU board since the previous sample, J, read from the GPU's own"
+        " counter (GPUs of the Volta generation and later)"
+    ),
     "gpu_sm_clock_mhz": "clock frequency of the multiprocessors of the GPU, MHz",
     "gpu_memory_clock_mhz": "clock frequency of the GPU memory, MHz",
     "gpu_temperature_c": "temperature of the GPU chip, degrees Celsius",

@@ -15,9 +15,9 @@ POWERCAP: Final = Path("/sys/class/powercap")
 METRIC: Final = "host_energy_joules"
 METRICS: Final = {
     METRIC: (
-        "energy of the host's processors and their memory since the previous sample, J, from the"
-        " counters in /sys/class/powercap. The energy includes all processes of the host; no value"
-        " if the counters are not readable"
+        "energy of the host's processors and their memory since the previous sample, J, read from"
+        " the counters in /sys/class/powercap. The energy includes all processes of the host. No"
+        " value if the counters are not readable."
     ),
 }
 

@@ -24,18 +24,18 @@ HEAD = """# Data dictionary
 
 `make docs/reference/data.md` makes this page from the code. A test compares the page with the code.
 
-The metadata of a column states the
-unit and the meaning that the column had when the file was written. Times in ns are on the monotonic
-clock of the measuring host; `started` in record.json states one moment both on this clock and as
-Unix time. The latency of a request is the time from its intended send time to its response. A null
-(in CSV an empty field) means that the value is unknown; the verdict of the row says why. A
-percentile of the latency is infinite if too many requests got no response.
+The metadata of a column states the unit and the meaning that the column had when the file was
+written. Times in ns are on the monotonic clock of the measuring host. In record.json, `started` has
+the same moment on this clock and as Unix time. The latency of a request is the time from its
+intended send time to its response. A null (in CSV an empty field) means that the value is unknown.
+The verdict of the row says why. If too many requests got no response, a percentile of the latency
+is infinite.
 """
 
-CHECKED = """Perseus also writes each table as CSV, with six significant digits. Perseus
-checks each table against the columns and rules on this page, and the tables of a study against each
-other. The file `checked.json` beside the tables lists all rules that hold. Perseus makes a report
-only if this file exists.
+CHECKED = """Perseus also writes each table as CSV, with six significant digits. Perseus checks each
+table against the columns and rules on this page, and the tables of a study against each other. The
+file `checked.json` beside the tables lists all rules that hold. Perseus makes a report only if this
+file exists.
 """
 
 COLUMN: Final = ("column", "type", "unit", "values", "meaning")
@@ -47,17 +47,21 @@ def dictionary() -> str:
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
         "Each folder contains one cell: one repeat of one load line of one scenario. `server.log`"
-        " is the log of the server. If a dedicated peak has repeats, `repeats/<scenario>.<load"
-        " line>.json` lists their record.json files for the cells of shared servers."
-        " `measured/<kind>.json` lists the measured cells of one kind of experiment, from which"
-        " tables and figures are made, each with the SHA-256 of its record.json.\n",
+        " is the log of the server. If a dedicated peak has repeats, the cells of shared servers"
+        " read the list of its record.json files from `repeats/<scenario>.<load line>.json`."
+        " `measured/<kind>.json` lists the measured cells of one kind of experiment, each with the"
+        " SHA-256 of its record.json. Perseus makes tables and figures from these cells.\n",
         _table(
             "requests.parquet",
             "One row per request. Each row group of the file contains the requests of one window.",
             REQUESTS_SCHEMA,
         ),
         _table("windows.parquet", "One row per window and tenant.", WINDOWS_SCHEMA),
-        _table("monitor.parquet", "One row per metric and second.", MONITOR_SCHEMA),
+        _table(
+            "monitor.parquet",
+            "One row per sample of a metric. A sample is due every second.",
+            MONITOR_SCHEMA,
+        ),
         "Metrics:\n",
         _rows(("metric", "meaning"), METRICS.items()),
         "### record.json\n",

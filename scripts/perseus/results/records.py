@@ -79,164 +79,176 @@ class Record(BaseModel):
     )
     host: dict[str, Any] = Field(
         description=(
-            "facts of the host: processor, memory, kernel, cores of server and client, and"
-            " versions of the software. `cpu_quota_cores` is the CPU quota of the container, null"
-            " without a quota. `topology` says whether the machine reports which CPUs share a"
-            " physical core (`tells_siblings`), and lists the CPUs of physical cores that server"
-            " and client share (`shared_by_server_and_client`), and the NUMA nodes of both. `gpu`"
-            " has the driver, the CUDA version, whether MPS runs, and each GPU with its MIG"
-            " instances. `client_realtime` says whether the kernel scheduled the client processes"
-            " before ordinary processes (SCHED_RR), null if no client ran"
+            "facts of the host: processor, memory, kernel, cores of server and client, and versions"
+            " of the software. `cpu_quota_cores` is the CPU quota of the container, or null without"
+            " a quota. In `topology`, `tells_siblings` says whether the machine reports which CPUs"
+            " share a physical core. `shared_by_server_and_client` lists the CPUs of the physical"
+            " cores that server and client share. `topology` also lists the NUMA nodes of server"
+            " and client. `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU"
+            " with its MIG instances. `client_realtime` says whether the kernel scheduled the"
+            " client processes before ordinary processes (SCHED_RR), and is null if no client ran."
         )
     )
     gpu_watts: Number = Field(
         description=(
-            "total power of all GPUs of the server, W: mean over the last certification window"
-            " that passed (in a replay, over the first window with all tenants); null without this"
-            " window, or if the GPUs do not report their power"
+            "mean total power of all GPUs of the server in the last certification window that"
+            " passed, W. In a replay, this is the mean over the first window with all tenants. Null"
+            " without this window, or if the GPUs do not report their power."
         )
     )
     host_watts: Number = Field(
         default=float("nan"),
         description=(
             "mean power of the host's processors and their memory in the same window as"
-            " `gpu_watts`, W, from the counters in /sys/class/powercap. The power includes all"
-            " processes of the host, also the client; null if the server is remote, or if the"
-            " counters do not exist or are not readable"
+            " `gpu_watts`, W, read from the counters in /sys/class/powercap. The power includes all"
+            " processes of the host, also the client. Null if the server is remote, or if the"
+            " counters do not exist or are not readable."
         ),
     )
     started: Moment = Field(
         description=(
-            "start of the measurement of the cell on two clocks: `unix_ns` is Unix time, and"
-            " `monotonic_ns` is on the monotonic clock of the other files of the cell"
+            "time at which the measurement of the cell began, on two clocks: `unix_ns` is Unix"
+            " time, and `monotonic_ns` is the time on the monotonic clock of the other files of the"
+            " cell"
         )
     )
     finished_monotonic_ns: int = Field(
-        description="end of the measurement of the cell, ns on the monotonic clock"
+        description="time at which the measurement of the cell ended, ns on the monotonic clock"
     )
     attempt: int = Field(
         description=(
-            "number of the attempt that counts (the first attempt is 1): record.json and the"
-            " tables describe the server and the windows of this attempt"
+            "number of the attempt that counts, counted from 1. record.json and the tables describe"
+            " the server and the windows of this attempt."
         )
     )
     attempts: tuple[Ending, ...] = Field(
-        description="`outcome` and `reason` of each attempt to measure the cell: after a temporary"
-        " failure (unsteady, throttled, client_limited, disturbed or failed), Perseus"
-        " measures the cell again on a fresh server"
+        description=(
+            "`outcome` and `reason` of each attempt to measure the cell. After a temporary failure"
+            " (unsteady, throttled, client_limited, disturbed or failed), Perseus measures the cell"
+            " again on a fresh server."
+        )
     )
     startup_s: Number = Field(
         description=(
-            "time from the start of the server until all models are ready, s; null if the cell has"
-            " no server"
+            "time from the start of the server until all models are ready, s. Null if the cell has"
+            " no server."
         )
     )
     server_name: str | None = Field(
         default="triton",
         description=(
-            "name of the server software, as the server reports it; null if the cell has no server"
+            "name of the server software, as the server reports it. Null if the cell has no server."
         ),
     )
     triton_version: str | None = Field(
         description=(
-            "version of the server software, as the server reports it; null if the cell has no"
-            " server"
+            "version of the server software, as the server reports it. Null if the cell has no"
+            " server."
         )
     )
     tells_statistics: bool = Field(
         default=True,
         description=(
-            "true if the server reports the queue time and the compute time of requests; if false,"
-            " the columns of queue, compute and client times in the result files are null"
+            "true if the server reports the queue time and the compute time of requests. If false,"
+            " the columns of queue, compute and client times in the result files are null."
         ),
     )
     image_id: str | None = Field(
         default=None,
         description=(
-            "id of the container image that docker or podman ran, since a tag may later name"
-            " another image; null for other launchers"
+            "id of the container image that docker or podman ran. Null for other launchers."
         ),
     )
     round_trip_p50_ms: Number = Field(
         description=(
-            "median latency of 20 health requests over gRPC, one after another before any load,"
-            " ms: the time that the network and the server's front end add to every latency"
+            "median latency of 20 health requests over gRPC, ms. Perseus sends these requests one"
+            " after another before any load. The network and the server's front end add this time"
+            " to every latency."
         )
     )
     first_inference_ms: dict[str, Number] = Field(
         description=(
-            "per tenant, latency of its very first request after the start of the server, ms"
+            "per tenant, latency of the tenant's very first request after the start of the server,"
+            " ms"
         )
     )
     relative_errors: dict[str, Number] = Field(
         description=(
-            "per tenant, relative error of the responses of the server, compared with the results"
-            " of torch for the same inputs; for a `served_model`, relative difference between two"
-            " responses to the same request; null for models whose responses change from request"
-            " to request"
+            "per tenant, relative error of the server's responses, compared with the results of"
+            " torch for the same inputs. For a `served_model`, this is the relative difference"
+            " between two responses to the same request. Null for models whose responses change"
+            " from request to request."
         )
     )
     computed_precisions: dict[str, str | None] = Field(
         default={},
         description=(
-            "per tenant, numeric precision of the computation: reported by a runtime that may"
-            " choose the precision (OpenVINO), else configured; null if only the server knows the"
-            " precision"
+            "per tenant, numeric precision of the computation. If the runtime can choose the"
+            " precision itself (OpenVINO), this is the precision that the runtime reports;"
+            " otherwise it is the configured precision. Null if only the server knows the"
+            " precision."
         ),
     )
     max_batch_sizes: dict[str, int] = Field(
         default={},
         description=(
-            "per tenant, number of images in the largest batch that the server accepts or forms:"
-            " `max_batch_size` as configured, but 1 for a model without a batch dimension; for a"
-            " `served_model`, the number that the server states"
+            "per tenant, number of images in the largest batch that the server accepts or forms."
+            " This is the configured `max_batch_size`, or 1 for a model without a batch dimension."
+            " For a `served_model`, this is the number that the server states."
         ),
     )
     served_models: dict[str, ServedModelRecord] = Field(
         default={},
         description=(
             "per tenant with a `served_model`, facts about this model on its server: `version`,"
-            " `backend`, `inputs` and `outputs` (with the requested shapes), `max_batch_size` (0:"
+            " `backend`, `inputs` and `outputs` (with the requested shapes), `max_batch_size` (0 if"
             " the model has no batch dimension), `dynamic_batching`, and `config_sha256` of its"
-            " configuration; a server does not report the content of the model files"
+            " configuration. A server does not report the content of the model files."
         ),
     )
     outcome: str = Field(
         description=(
-            "outcome of the cell: ok, uncertified (no tested rate was certified; the cell mostly"
-            " has an estimate), predicted (not measured, since earlier mixes predict the result"
-            " well enough), infeasible (the server cannot keep the SLA at any load, or the server"
-            " died under the load of a soak test, or the model cannot be exported for a setting of"
-            " a grid), blocked (the rates of the cell depend on dedicated peaks that were not"
-            " found), client_limited (the client reached its limit before the server), disturbed"
-            " (other processes made the windows invalid), unsteady (the speed of the server"
-            " changed), throttled (a CPU quota stopped the server) or failed (the server died or"
-            " responded with errors; in the cells of a grid, and in shared cells that use"
-            " dedicated peaks, also: the server did not start or sent wrong responses)"
+            "outcome of the cell: ok, uncertified (no tested rate was certified, but the cell"
+            " usually has an estimate), predicted (not measured, since earlier mixes predict the"
+            " result well enough), infeasible (the server cannot keep the SLA at any load, or the"
+            " server died under the load of a soak test, or the model cannot be exported for a"
+            " setting of a grid), blocked (the rates of the cell depend on dedicated peaks that"
+            " were not found), client_limited (the client reached its limit before the server),"
+            " disturbed (other processes made the windows invalid), unsteady (the speed of the"
+            " server changed), throttled (a CPU quota stopped the server) or failed (the server"
+            " died or responded with errors). In the cells of a grid, and in shared cells that use"
+            " dedicated peaks, failed also means that the server did not start or sent wrong"
+            " responses."
         )
     )
     reason: str = Field(description="reason for an outcome other than ok")
     requests: int = Field(
-        description=("number of requests in all windows of all attempts, without settling times")
+        description=(
+            "number of requests in all windows of all attempts, without the requests in settling"
+            " times"
+        )
     )
     measured_s: float = Field(description="total length of all windows of all attempts, s")
     unloaded_p50_ms: dict[str, Number] = Field(
-        description=("per tenant, median latency of single requests without load, ms")
+        description=(
+            "per tenant, median latency of requests that are sent one after another without other"
+            " load, ms"
+        )
     )
     unseen_p50_ms: dict[str, Number] = Field(
         default_factory=dict,
         description=(
             "per tenant, median latency without load, ms, of requests with inputs that the server"
-            " has not seen before; null if the server answers these requests with an error"
+            " has not seen before. Null if the server answers these requests with an error."
         ),
     )
     unbatched_limit_rps: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, largest throughput of its model instances without batching, requests/s:"
-            " the number of instances divided by the service time of a request with inputs that"
-            " the server has not seen before; null for ensembles and for models that form batches,"
-            " or if the server does not report the service time"
+            "per tenant, largest throughput of its model instances without batching, requests/s."
+            " This is the number of instances divided by the service time of a request with inputs"
+            " that the server has not seen before. Null for ensembles and for models that form"
+            " batches, or if the server does not report the service time."
         ),
     )
     traces: dict[str, str] = Field(
@@ -249,31 +261,31 @@ class Record(BaseModel):
     throttled: str | None = Field(
         default=None,
         description=(
-            "share of the quota periods in which a CPU quota stopped the server and the client, as"
-            " text; null if at most 1 %"
+            "message with the share of the quota periods in which a CPU quota stopped server and"
+            " client. Null if this share is at most 1 %."
         ),
     )
     warnings: tuple[str, ...] = Field(
         default=(),
         description=(
-            "reasons to doubt the results, one sentence each: in the median window of a phase, the"
-            " throughput of a tenant exceeds 1.2 x `unbatched_limit_rps`; the runtime computes a"
-            " model in another precision than configured; a CPU quota stops the server; a tenant"
-            " has `deterministic: false`"
+            "reasons to doubt the results, one sentence each. Perseus warns if the throughput of a"
+            " tenant in the median window of a phase exceeds 1.2 x `unbatched_limit_rps`, if the"
+            " runtime computes a model in another precision than configured, if a CPU quota stops"
+            " the server, or if a tenant has `deterministic: false`."
         ),
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, mean input size of the example requests, bytes; with shared memory, the"
-            " client does not send these bytes over the network"
+            "per tenant, mean input size of the example requests, bytes. With shared memory, the"
+            " client does not send these bytes over the network."
         ),
     )
     client_preprocess_ms: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant with `preprocessing`, CPU time that the client needs to convert images"
-            " into the tensors of one request, ms: median of 40 requests"
+            "per tenant with `preprocessing`, CPU time that the client needs to convert images into"
+            " the tensors of one request, ms, as the median of 40 requests"
         ),
     )
     errors: dict[str, dict[str, str]] = Field(
@@ -329,21 +341,22 @@ class PeakRecord(Record):
 
     line: Line = Field(
         description=(
-            "load line: at load factor s, each tenant has the rate base + s x direction;"
-            " `base_rps` and `direction_rps`, requests/s, one entry per tenant"
+            "load line, on which the rate of each tenant is base + s x direction at load factor s."
+            " `base_rps` and `direction_rps` have one entry per tenant, requests/s."
         )
     )
     weights: tuple[int, ...] = Field(
         default=(),
         description=(
-            "per tenant, its weight in the measured mix, in whole percent for the mix of the"
-            " demand; empty for load lines that are no mix"
+            "per tenant, its weight in the measured mix. The rate of a tenant is proportional to"
+            " weight x dedicated peak. If the mix follows the demand, the weights are whole"
+            " percent. Empty for load lines that are no mix."
         ),
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the dedicated peak from which Perseus computed the load line, requests/s;"
-            " empty in a dedicated cell"
+            "per tenant, the dedicated peak from which Perseus computed the load line, requests/s."
+            " Empty in a dedicated cell."
         )
     )
     estimate_scale: Number = Field(
@@ -351,14 +364,14 @@ class PeakRecord(Record):
     )
     certified_scale: Number = Field(
         description=(
-            "certified load factor: the highest tested load factor at which new windows after the"
-            " search passed"
+            "highest tested load factor at which new windows after the search passed (certified"
+            " load factor)"
         )
     )
     certified_window: int = Field(
         description=(
-            "number of the last window that certified `certified_scale`; -1 if no load factor was"
-            " certified"
+            "number of the last window that certified `certified_scale`, or -1 if no load factor"
+            " was certified"
         )
     )
     first_failing_scale: Number = Field(
@@ -366,49 +379,53 @@ class PeakRecord(Record):
     )
     cliff: str = Field(
         description=(
-            "cliff in words: an increase of the load by at most 25 % that raises the latency by a"
-            " factor of more than 20, from within the SLA to beyond the SLA; empty without a cliff"
+            "cliff in words. A cliff is an increase of the load by at most 25 % that raises the"
+            " latency by a factor of more than 20, from within the SLA to beyond the SLA. Empty"
+            " without a cliff."
         )
     )
     other_load: str = Field(
         default="",
         description=(
-            "largest load of other processes on the server's cores or GPUs in a valid window;"
-            " empty if this load was at most 10 %"
+            "largest load of other processes on the server's cores or GPUs in a valid window. Empty"
+            " if this load was at most 10 %."
         ),
     )
     speeds_rps: dict[str, tuple[Number, ...]] = Field(
-        description="per tenant, the throughput of the tenant alone in each saturation probe of"
-        " the search, requests/s; null for a tenant without load, empty if the cell ran no search"
+        description=(
+            "per tenant, its throughput in each saturation probe of the search, while no other"
+            " tenant is under load, requests/s. Null for a tenant without load. Empty if the cell"
+            " ran no search."
+        )
     )
     work_ms: dict[str, tuple[float, ...]] = Field(
         default={},
         description=(
-            "per tenant, the service times in the saturation probes, ms: Perseus sorts the times"
-            " between consecutive responses, divides them into 100 groups of equal size, and"
-            " stores the mean of each group"
+            "per tenant, the service times in the saturation probes, ms. Perseus sorts the times"
+            " between consecutive responses, divides them into 100 groups of equal size, and stores"
+            " the mean of each group."
         ),
     )
     rounds: tuple[RoundRecord, ...] = Field(
         default=(),
         description=(
             "throughput of the saturated server in each round of saturation probes, requests/s per"
-            " tenant: `alone_rps` while the tenant is alone, `together_rps` while all tenants are"
-            " under load; null for a tenant without load"
+            " tenant. `alone_rps` is the throughput of a tenant alone, and `together_rps` its"
+            " throughput while all tenants are under load. Null for a tenant without load."
         ),
     )
     model: ModelRecord = Field(
         default=ModelRecord(),
         description=(
             "largest loads within the SLAs in a simulated queue with the service times of this"
-            " cell: `alone_rps`, the limit of each tenant alone, requests/s; `scale`, the load"
-            " factor at the limit of the load line; `scale_error`, the standard deviation of the"
-            " logarithm of `scale` due to the uncertain queueing discipline; and `utilisation` of"
-            " the server at `scale`"
+            " cell. `alone_rps` is the limit of each tenant alone, requests/s. `scale` is the load"
+            " factor at the limit of the load line. `scale_error` is the standard deviation of the"
+            " logarithm of `scale` due to the uncertain queueing discipline. `utilisation` is the"
+            " utilisation of the server at `scale`."
         ),
     )
     posterior_scales: tuple[float, ...] = Field(
-        description="draws from the posterior distribution of the load factor at the peak"
+        description="random draws from the posterior distribution of the load factor at the peak"
     )
 
     @property
@@ -471,21 +488,21 @@ class Ceiling(BaseModel):
     client: MeasuredClient = Field(description="the `client` part of the configuration")
     arrivals: MeasuredArrivals = Field(
         description=(
-            "arrival process of the study; the windows that measure the client ceiling use the"
-            " same process"
+            "arrival process of the study. The windows that measure the client ceiling use the same"
+            " process."
         )
     )
     processes: int = Field(description="number of client processes")
     started_unix_ns: int = Field(description="Unix time at which the measurement began, ns")
-    host: dict[str, Any] = Field(description="as in record.json")
+    host: dict[str, Any] = Field(description="facts of the host, as in record.json")
     shapes: tuple[RequestShape, ...] = Field(
         description=(
-            "one entry per request shape: its models; `closed`, the throughput and the CPU time of"
-            " the client at several concurrencies; `open`, the tried rates in descending order,"
-            " each with its send lag and whether its window was valid (the highest valid rate is"
-            " the ceiling); `longest_lag_ms`, the largest allowed p99 of the send lag;"
-            " `disturbed`, the closed loops and rates that other processes disturbed, so that the"
-            " ceiling may be too low (empty without a disturbance)"
+            "one entry per request shape, with its models. `closed` has the throughput and the CPU"
+            " time of the client at several concurrencies. `open` has the tried rates in descending"
+            " order, each with its send lag and whether its window was valid. The highest valid"
+            " rate is the ceiling. `longest_lag_ms` is the largest allowed p99 of the send lag."
+            " `disturbed` names the closed loops and rates that other processes disturbed, so that"
+            " the ceiling may be too low. Without a disturbance, `disturbed` is empty."
         )
     )
 

@@ -122,6 +122,8 @@ def test_entries_of_registries_that_the_study_does_not_use(edited):
 
 def test_the_meaning_of_a_column(edited):
     edited.edit(
-        RAW_RESULTS, '"median latency, from the intended send time"', '"median of the latency"'
+        RAW_RESULTS,
+        '"median latency, counted from the intended send time"',
+        '"median of the latency"',
     )
     assert edited.stale() == set()
