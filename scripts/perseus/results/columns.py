@@ -24,7 +24,7 @@ _SCENARIO = [
         "scenario",
         TEXT,
         "",
-        "name of the scenario: a server and the tenants (models) on it",
+        "name of the scenario, a server with its tenants (models)",
     ),
 ]
 
@@ -34,7 +34,8 @@ LOAD_LINE = [
         "load_line",
         TEXT,
         "",
-        "name of the load line: at load factor s, each tenant has the rate base + s x direction",
+        "name of the load line. On a load line, the rate of each tenant is base + s x direction."
+        " The load factor s is the same for all tenants.",
     ),
     column(
         "kind",
@@ -48,23 +49,28 @@ LOAD_LINE = [
         "weights",
         TEXT,
         "",
-        "weights of a mix, such as 3 : 1: ratio of the tenants' shares of their dedicated peaks;"
-        " whole percent in the mix of the demand",
+        "weights of a mix, such as 3 : 1. Here, the first tenant's share of its dedicated peak is"
+        " three times the second tenant's share. If the mix follows the demand, the weights are"
+        " whole percent.",
     ),
-    column("preset", TEXT, "", "preset: how much evidence the study collects"),
+    column(
+        "preset", TEXT, "", "name of the preset, which sets how much evidence the study collects"
+    ),
     column("models", TEXT, "", "models of the tenants"),
     column(
         "mix",
         TEXT,
         "",
-        "description of the load line, such as a 2 : 1 b; its numbers refer to dedicated peaks, or"
-        " to requests if the description says so",
+        "description of the load line, such as a 2 : 1 b. The numbers are in units of dedicated"
+        " peaks, or of requests if the description says so.",
     ),
     column(
         "verdict",
         TEXT,
         "",
-        "worst outcome of all repeats; in the table tenants, outcome of one repeat",
+        "worst outcome of all repeats: ok, predicted, uncertified, infeasible, blocked,"
+        " client_limited, disturbed, unsteady, throttled or failed. In the table tenants, this is"
+        " the outcome of one repeat.",
         choices=Outcome,
     ),
     column("reason", TEXT, "", "reason for a verdict other than ok"),
@@ -73,9 +79,9 @@ LOAD_LINE = [
         "repeats_used",
         WHOLE,
         "",
-        "number of repeats that found the limit of the server; estimates are means over these"
+        "number of repeats that found the limit of the server. Estimates are means over these"
         " repeats. If this number is less than `repeats`, the 95 % intervals have an open end"
-        " (docs/explanation/repeats.md)",
+        " (docs/explanation/repeats.md).",
     ),
 ]
 """The first columns of every table of peaks."""
@@ -86,7 +92,7 @@ REPEATS = [ascending("repeats_used", "repeats")]
 CELL = [
     *_SCENARIO,
     column("cell", TEXT, "", "folder of the raw results"),
-    column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
+    column("repeat", WHOLE, "", "number of the repeat, counted from 1", least=1),
 ]
 """The first columns of each table that contains a single kind of experiment, such as `replay`."""
 
@@ -96,8 +102,9 @@ PRECISION = column(
     "precision",
     TEXT,
     "",
-    "numeric precision of the computation, such as fp32: reported by a runtime that may choose the"
-    " precision, else configured; empty if only the server knows the precision",
+    "numeric precision of the computation, such as fp32. If the runtime can choose the precision"
+    " itself, this is the precision that the runtime reports; otherwise it is the configured"
+    " precision. Empty if only the server knows the precision.",
 )
 
 PRICED = [
@@ -105,13 +112,13 @@ PRICED = [
         "currency",
         TEXT,
         "",
-        "currency in which the source states the price; Perseus converts all prices into USD",
+        "currency in which the source states the price. Perseus converts all prices into USD.",
     ),
     column(
         "price_date",
         TEXT,
         "",
-        "day on which the price of the server was valid; null if unknown",
+        "day on which the price of the server was valid. Null if unknown.",
         null=True,
     ),
     column("price_source", TEXT, "", "source of the price"),

@@ -749,7 +749,7 @@ def test_a_comparison_is_what_its_definition_says(compared, new):
         ({"ratio": 0.9}, "broken rule: ratio = new / base"),
         ({"ci_high": 0.1}, "broken rule: ci_low <= ratio <= ci_high"),
         ({"verdict": "better"}, "broken rule: the verdicts better and worse require a"),
-        ({"verdict": "not comparable"}, "broken rule: a pair that is not comparable has no"),
+        ({"verdict": "not comparable"}, "broken rule: a row has no ratio if and only if"),
         ({"verdict": "so-so"}, "verdict is so-so, and must be worse, better"),
         ({"base": -1.0}, "base is -1, and must be at least 0"),
     ],
@@ -765,5 +765,5 @@ def test_a_comparison_that_contradicts_itself_is_told(compared, changed, message
 def test_the_wrong_way_round_is_told(compared):
     table = compared("base", "faster")
     table["verdict"] = table["verdict"].replace("better", "worse")
-    with pytest.raises(ContradictionError, match="better means a ratio above 1 if higher is"):
+    with pytest.raises(ContradictionError, match="better requires a ratio above 1 if a higher"):
         checked(table)

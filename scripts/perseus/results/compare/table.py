@@ -39,69 +39,71 @@ DESCRIPTION = (
 SCHEMA = Schema(
     [
         column("metric", TEXT, "",
-            "compared quantity: peak (estimated limit), sharing_ratio, overall (geometric mean"
-            " over the peaks of a server), p95 (at the certified rates) or cost (per million"
-            " inferences)", choices=UNITS),
+            "compared quantity: peak (estimated limit), sharing_ratio, overall (geometric mean over"
+            " the peaks of a server), p95 (of the latency at the certified rates) or cost (per"
+            " million inferences)", choices=UNITS),
         column("server", TEXT, "", "name of the server in both configurations"),
         column("scenario", TEXT, "",
-            "name of the scenario (server and tenants); empty in the rows of the metric overall"),
+            "name of the scenario (server and tenants). Empty in the rows of the metric overall."),
         column("load_line", TEXT, "",
-            "name of the load line; empty in the rows of the metric overall"),
+            "name of the load line. Empty in the rows of the metric overall."),
         column("preset", TEXT, "",
-            "preset: how much evidence the study collects; empty in the rows of the metric"
-            " overall"),
-        column("mix", TEXT, "", "load line in words"),
+            "name of the preset, which sets how much evidence the study collects. Empty in the rows"
+            " of the metric overall."),
+        column("mix", TEXT, "", "description of the load line"),
         column("tenant", TEXT, "",
-            "tenant whose p95 the row compares; empty in the rows of other metrics"),
+            "tenant whose p95 the row compares. Empty in the rows of other metrics."),
         column("pricing", TEXT, "",
-            "pricing of the compared cost; empty in the rows of other metrics"),
+            "pricing of the compared cost. Empty in the rows of other metrics."),
         column("unit", TEXT, "",
             "unit of the columns `base` and `new`", choices=dict.fromkeys(UNITS.values())),
         column("better_is", TEXT, "", "whether a higher or a lower value is better",
             choices=("higher", "lower")),
-        column("base", REAL, "", "value in the base", least=0),
+        column("base", REAL, "", "value in the base results", least=0),
         column("base_low", REAL, "",
-            "lower end of the 95 % interval of `base`, computed with the noise of both studies",
+            "lower end of the 95 % interval of `base`. The noise between repeats is estimated from"
+            " both studies.",
                least=0),
         column("base_high", REAL, "",
             "upper end of the 95 % interval of `base`", least=0),
         column("new", REAL, "",
-            "value in the new results; peaks and costs use the proportion of the mix in the base"
-            " results", least=0),
+            "value in the new results. Peaks and costs are for the base results' proportion of the"
+            " tenants' rates.", least=0),
         column("new_low", REAL, "", "lower end of the 95 % interval of `new`", least=0),
         column("new_high", REAL, "", "upper end of the 95 % interval of `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),
         column("ci_low", REAL, "",
-            "lower end of the 95 % interval of `ratio`, which holds for this row alone",
+            "lower end of the 95 % interval of `ratio` for this row alone",
                least=0),
         column("ci_high", REAL, "",
-            "upper end of the 95 % interval of `ratio`, which holds for this row alone",
+            "upper end of the 95 % interval of `ratio` for this row alone",
                least=0),
         column("simultaneous_low", REAL, "",
-            "lower end of the simultaneous 95 % interval of `ratio`, which holds for all rows at"
-            " once (docs/explanation/comparison.md)", least=0),
+            "lower end of the simultaneous 95 % interval of `ratio`. The simultaneous intervals"
+            " contain the true ratios of all rows with a probability of 95 %"
+            " (docs/explanation/comparison.md).", least=0),
         column("simultaneous_high", REAL, "",
             "upper end of the simultaneous 95 % interval of `ratio`", least=0),
         column("noise_floor", REAL, "share",
-            "noise floor: if a configuration is compared with itself, with the same numbers of"
-            " repeats, the relative difference exceeds this value in only 5 % of cases; measured"
-            " by the experiment `aa`, null if neither study has this experiment", most=inf),
+            "noise floor, measured by an experiment `aa`. If a configuration is compared with"
+            " itself, with the same numbers of repeats, the relative difference exceeds the noise"
+            " floor in only 5 % of cases. Null if neither study has an experiment `aa`.", most=inf),
         column("base_repeats", WHOLE, "",
-            "number of repeats whose mean is `base`; in rows of the metric overall, the lowest"
-            " number of all load lines"),
+            "number of repeats whose mean is `base`. In rows of the metric overall, this is the"
+            " lowest number of repeats of a load line."),
         column("new_repeats", WHOLE, "",
-            "number of repeats whose mean is `new`; in rows of the metric overall, the lowest"
-            " number of all load lines"),
+            "number of repeats whose mean is `new`. In rows of the metric overall, this is the"
+            " lowest number of repeats of a load line."),
         column("compared", WHOLE, "",
-            "number of rows for which the simultaneous 95 % intervals hold at once"),
+            "number of rows that the simultaneous 95 % intervals cover"),
         column("verdict", TEXT, "",
             "verdict on the new value: worse, better, no difference (the data show no difference)"
             " or not comparable", choices=VERDICTS),
         column("reason", TEXT, "",
-            "reason why the two values are not comparable; empty if they are comparable"),
+            "reason why the two values are not comparable. Empty for comparable values."),
         column("lost", TEXT, "",
-            "reason why the server has no limit in the new results, although it has a limit in the"
-            " base results; empty in all other rows"),
+            "reason why the new results have no limit of the server, although the base results have"
+            " a limit. Empty in all other rows."),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
@@ -115,15 +117,15 @@ SCHEMA = Schema(
             ),
         ),
         holds(
-            "the verdict better means a ratio above 1 if higher is better, else below 1; the"
-            " verdict worse means the opposite",
+            "the verdict better requires a ratio above 1 if a higher value is better, and a ratio"
+            " below 1 if a lower value is better; the verdict worse requires the opposite",
             lambda verdict, better_is, ratio: (
                 ~verdict.isin([BETTER, WORSE])
                 | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))
             ),
         ),
         holds(
-            "a pair that is not comparable has no ratio",
+            "a row has no ratio if and only if its verdict is not comparable",
             lambda verdict, ratio: (verdict == NOT_COMPARABLE) == np.isnan(ratio),
             null=True,
         ),

@@ -22,7 +22,8 @@ FLEET = [
         "level",
         TEXT,
         "",
-        "level of the demand: low, typical or peak; or `demand` if the demand is constant",
+        "level of the demand: low, typical or peak. If the demand is constant, the level is"
+        " `demand`.",
     ),
     column(
         "strategy",
@@ -39,14 +40,14 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "gap of the solver: another fleet may be cheaper, but by at most this share of the price",
+        "largest share of the price by which another fleet may be cheaper (gap of the solver)",
     ),
     column(
         "status",
         TEXT,
         "",
         f"status of the solver: optimal (the gap is at most {GAP:.2%}) or time limit (the solver"
-        " stopped at a larger gap); empty without a fleet",
+        " stopped at a larger gap). Empty without a fleet.",
         choices=("", *STATUSES),
     ),
 ]

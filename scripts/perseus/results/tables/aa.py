@@ -27,9 +27,9 @@ class AaRecord(Record):
 
     capacities_rps: tuple[tuple[float, ...], ...] = Field(
         description=(
-            "one list per start of the server, in the order of the starts: the throughput of all"
-            " tenants together in each window after the first, requests/s; a failed cell has fewer"
-            " lists than configured starts"
+            "one list per start of the server, in the order of the starts. A list has the total"
+            " throughput of all tenants in each window after the first, requests/s. A failed cell"
+            " has fewer lists than configured starts."
         )
     )
 
@@ -50,9 +50,9 @@ DESCRIPTION = (
 )
 TITLE = "Noise of the host"
 NOTE = (
-    "An A/A test: the same closed loop runs on a server that Perseus restarts several times. The"
-    " differences between the throughputs are the noise of the host. A deviation is the standard"
-    " deviation of the throughput, relative to the mean of all servers. 95 % intervals are in"
+    "An A/A test runs the same closed loop on a server that Perseus restarts several times. The"
+    " throughputs differ only by the noise of the host. A deviation is the standard deviation of"
+    " the throughput, relative to the mean over all starts of the server. 95 % intervals are in"
     " brackets. In only 5 % of cases, two measurements with the same configuration differ by more"
     " than the noise floor."
 )
@@ -68,14 +68,14 @@ SCHEMA = Schema(
     [
         *CELL,
         column("concurrency", WHOLE, "requests",
-            "concurrency: requests in flight of each tenant", least=1),
+            "number of requests in flight of each tenant (concurrency)", least=1),
         column("restart", WHOLE, "",
             "number of the start of the server in the cell, counted from 1",
                least=1),
         column("windows", WHOLE, "windows",
-            "number of windows after this start that count (all except the first)"),
+            "number of windows after this start of the server, without the first window"),
         column("answered_rps", REAL, "requests/s",
-            "mean throughput of all tenants together over the windows after this start of the"
+            "total throughput of all tenants, as the mean over the windows after this start of the"
             " server"),
         column("low_rps", REAL, "requests/s",
             "lower end of the 95 % interval of `answered_rps`",
@@ -83,7 +83,7 @@ SCHEMA = Schema(
         column("high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `answered_rps`"),
         column("capacity_rps", REAL, "requests/s",
-            "mean throughput of all tenants together over all starts of the server"),
+            "total throughput of all tenants, as the mean over all starts of the server"),
         column("between_windows", REAL, "share",
             "standard deviation of the throughput between the windows after one start of the"
             " server, relative to capacity_rps", most=inf),
@@ -101,9 +101,10 @@ SCHEMA = Schema(
         column("restarts_high", REAL, "share",
             "upper end of the 95 % interval of `between_restarts`", most=inf),
         column("noise_floor", REAL, "share",
-            "noise floor: in only 5 % of cases, two measurements with the same configuration"
-            " differ by more than this share (docs/explanation/noise.md)", most=inf),
-        column("verdict", TEXT, "", "outcome of the cell",
+            "noise floor of the host. In only 5 % of cases, two measurements with the same"
+            " configuration differ by more than this share (docs/explanation/noise.md).", most=inf),
+        column("verdict", TEXT, "",
+            "outcome of the cell: ok, client_limited, disturbed, throttled or failed",
                choices=("ok", "client_limited", "disturbed", "throttled", "failed")),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],

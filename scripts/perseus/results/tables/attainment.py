@@ -28,12 +28,12 @@ SCHEMA = Schema(
             "phase",
             TEXT,
             "",
-            "phase of the replay: shared (all tenants together) or alone (each tenant alone), both"
-            " with the same arrivals",
+            "phase of the replay: shared (all tenants together) or alone (each tenant alone). Both"
+            " phases have the same arrivals.",
             choices=PHASES,
         ),
         column(
-            "bin_s", WHOLE, "s", "length of the time bin; the last bin of a window may be shorter"
+            "bin_s", WHOLE, "s", "length of the time bin. The last bin of a window may be shorter."
         ),
         column("start_s", WHOLE, "s", "time from the start of the window to the start of the bin"),
         column(
@@ -52,7 +52,8 @@ SCHEMA = Schema(
             "attained",
             REAL,
             "share",
-            "attainment: within / requests; null for a bin without requests",
+            "share of the requests in the bin that met the SLA: within / requests. Null for a bin"
+            " without requests.",
         ),
     ],
     key=("cell", "tenant", "phase", "bin_s", "start_s"),

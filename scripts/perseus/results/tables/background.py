@@ -37,9 +37,9 @@ DESCRIPTION = (
 )
 TITLE = "Peak beside tenants at fixed rates"
 NOTE = (
-    "The table shows the peak of one tenant while the other tenants have constant rates."
-    " Background share: the sum of constant rate / dedicated peak over the other tenants. Peak /"
-    " dedicated peak: the share of the tenant whose peak Perseus searches. If the shares of all"
+    "The table shows the peak of one tenant while the other tenants have constant rates. The"
+    " background share is the sum over the other tenants of (constant rate / dedicated peak). Peak"
+    " / dedicated peak is the share of the tenant whose peak Perseus searches. If the shares of all"
     " tenants add up to more than 1, one shared server carries more load than dedicated servers of"
     " the same cost. 95 % intervals are in brackets."
 )
@@ -60,11 +60,11 @@ SCHEMA = Schema(
     [
         *CELL,
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
-        column("searched", TEXT, "", "name of the tenant whose peak the search finds"),
+        column("searched", TEXT, "", "name of the tenant whose peak Perseus searches"),
         column("background_tenants", TEXT, "",
             "names of the tenants with constant rates"),
         column("background_at", TEXT, "",
-            "constant rates of the other tenants in words: requests/s, or percent of their"
+            "constant rates of the other tenants in words, in requests/s or in percent of their"
             " dedicated peaks"),
         column("background_rps", REAL, "requests/s",
             "sum of the constant rates of the other tenants"),
@@ -86,18 +86,19 @@ SCHEMA = Schema(
         column("dedicated_high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `dedicated_rps`"),
         column("background_share", REAL, "",
-            "sum over the other tenants of (constant rate / dedicated peak); the dedicated peaks"
+            "sum over the other tenants of (constant rate / dedicated peak). The dedicated peaks"
             " are corrected to the speed that the host had in this cell"
-            " (docs/explanation/sharing-ratio.md)", least=0),
+            " (docs/explanation/sharing-ratio.md).", least=0),
         column("share", REAL, "",
-            "peak_rps / dedicated peak of the searched tenant; the dedicated peak is corrected to"
-            " the speed that the host had in this cell", least=0),
+            "peak_rps / dedicated peak of the searched tenant. The dedicated peak is corrected to"
+            " the speed that the host had in this cell.", least=0),
         column("share_low", REAL, "",
             f"lower end of the 95 % interval of `share` {CI}", least=0),
         column("share_high", REAL, "",
             "upper end of the 95 % interval of `share`", least=0),
         column("sharing_ratio", REAL, "",
-            "sharing ratio: share + background_share; above 1, sharing saves money", least=0),
+            "sharing ratio: share + background_share. If the ratio is above 1, sharing saves"
+            " money.", least=0),
         column("sharing_ratio_low", REAL, "",
             f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("sharing_ratio_high", REAL, "",

@@ -38,9 +38,9 @@ class CatalogueRecord(Record):
 
     in_process_ms: Number = Field(
         description=(
-            "median service time of a request without a server, ms: a Python process runs the code"
-            " of the backend, one request after another; null if Perseus has no Python backend for"
-            " the network, or if the network did not run"
+            "median service time of a request without a server, ms. A Python process runs the code"
+            " of the backend for one request after another. Null if Perseus has no Python backend"
+            " for the network, or if the network did not run."
         )
     )
     in_process_error: str = Field(
@@ -48,19 +48,19 @@ class CatalogueRecord(Record):
     )
     full_rps: Number = Field(
         description=(
-            "saturation throughput: the throughput of a server that always has requests waiting,"
-            " requests/s; `full_low_rps` and `full_high_rps` are the ends of its 95 % interval by"
-            " batch means"
+            "throughput of a server that always has requests waiting (saturation throughput),"
+            " requests/s. `full_low_rps` and `full_high_rps` are the ends of its 95 % interval."
         )
     )
     full_low_rps: Number
     full_high_rps: Number
     limits: tuple[LimitRecord, ...] = Field(
         description=(
-            "one entry per SLA: `stated` is the key that states the SLA (times_unloaded or"
-            " latency); `sla_ms` is its latency; `limit_rps` is the largest rate within the SLA in"
-            " a simulated queue, with its 95 % interval from `low_rps` to `high_rps`;"
-            " `certified_rps` is the rate that passed a window; `reason` says why no rate passed"
+            "one entry per SLA. `stated` is the key that states the SLA (times_unloaded or"
+            " latency), and `sla_ms` is the latency of the SLA. `limit_rps` is the largest rate"
+            " within the SLA in a simulated queue, with its 95 % interval from `low_rps` to"
+            " `high_rps`. `certified_rps` is the rate that passed a window. If no rate passed,"
+            " `reason` says why."
         )
     )
 
@@ -104,22 +104,22 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "name of the model"),
         column("architecture", TEXT, "",
-            "architecture in torchvision; null for a user's own file", null=True),
+            "architecture in torchvision. Null for a user's own file.", null=True),
         column("input_px", WHOLE, "pixels",
-            "width of the images; null if unknown", null=True, least=1),
+            "width of the images. Null if unknown.", null=True, least=1),
         column("weights", TEXT, "",
-            "name of torchvision's most accurate weights for the architecture and the width; null"
-            " if torchvision has none", null=True),
+            "name of torchvision's most accurate weights for the architecture and the width. Null"
+            " if torchvision has none.", null=True),
         column("recipe", TEXT, "",
-            "training recipe of the weights in the column `weights`, as torchvision states it; null"
-            " without weights",
+            "training recipe of the weights in the column `weights`, as torchvision states it. Null"
+            " without weights.",
                null=True),
         column("top1", REAL, "%",
             "top-1 accuracy on ImageNet-1K of the weights in the column `weights`, as torchvision"
             " publishes it for fp32 and one crop of each image", most=100),
         column("flops", REAL, "",
-            "number of arithmetic operations per image; a multiplication and an addition count as"
-            " two", least=0),
+            "number of arithmetic operations per image. A multiplication and an addition count as"
+            " two operations.", least=0),
         column("traffic_bytes", REAL, "bytes",
             "number of bytes that all operators of the neural network together read and write per"
             " image"),
@@ -129,40 +129,42 @@ SCHEMA = Schema(
         column("runtime", TEXT, "", "runtime that executes the network"),
         column("asked_precision", TEXT, "", "numeric precision as configured"),
         PRECISION,
-        column("request_batch_size", WHOLE, "images", "images of a request", least=1),
+        column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
         column("relative_error", REAL, "",
             "relative error of the served responses, compared with the responses of the network in"
             " fp32 (docs/evidence/exports.md)", least=0),
         column("in_process_ms", REAL, "ms",
-            "median service time of a request without a server: a Python process runs the code of"
-            " the backend"),
+            "median service time of a request without a server. A Python process runs the code of"
+            " the backend."),
         column("in_process_ips", REAL, "images/s",
-            "throughput of a Python process without a server, with one request after another"),
-        column("unloaded_ms", REAL, "ms", "median latency of single requests without load"),
+            "throughput of a Python process that computes one request after another without a"
+            " server"),
+        column("unloaded_ms", REAL, "ms",
+            "median latency of requests that are sent one after another without other load"),
         column("full_ips", REAL, "images/s",
-            "saturation throughput: images per second of a server that always has requests"
-            " waiting"),
+            "images per second of a server that always has requests waiting (saturation"
+            " throughput)"),
         column("full_low_ips", REAL, "images/s",
             "lower end of the 95 % interval of `full_ips`, by batch means"),
         column("full_high_ips", REAL, "images/s",
             "upper end of the 95 % interval of `full_ips`"),
         column("server_share", REAL, "share",
             "share of the time per image on a saturated server that the server adds to the"
-            " computation: 1 - full_ips / in_process_ips; negative if the host was faster during"
-            " the measurement of full_ips", least=-np.inf),
+            " computation: 1 - full_ips / in_process_ips. Negative if the host was faster during"
+            " the measurement of full_ips.", least=-np.inf),
         column("sla", TEXT, "",
             "kind of SLA: times_unloaded (a multiple of the latency without load) or latency (the"
-            " SLA of the model); empty in a row without a limit"),
+            " SLA of the model). Empty in a row without a limit."),
         column("sla_ms", REAL, "ms", "largest latency that the SLA allows"),
         column("limit_rps", REAL, "requests/s",
-            "largest rate within the SLA, estimated with a simulated queue"),
+            "largest rate within the SLA in a simulated queue"),
         column("ci_low_rps", REAL, "requests/s",
             "lower end of the 95 % interval of `limit_rps`, from the interval of full_ips"),
         column("ci_high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `limit_rps`"),
         column("certified_rps", REAL, "requests/s",
-            "certified rate: 0.8 x limit_rps if a window at this rate passed, else 0.6 x limit_rps"
-            " if a window at this rate passed; null if no window passed"),
+            "certified rate: the first of the rates 0.8 x limit_rps and 0.6 x limit_rps at which a"
+            " window passed. Null if no window passed."),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million images at the rate limit_rps, with the first pricing in"
             " costs.pricing"),
@@ -171,13 +173,14 @@ SCHEMA = Schema(
         column("ci_high_usd", REAL, "USD",
             "upper end of the 95 % interval of `usd_per_million_inferences`"),
         column("on_front", FLAG, "",
-            "true if the network is on the Pareto front: no other row with the same kind of SLA,"
-            " request_batch_size and precision is better in cost or accuracy and at least as good"
-            " in the other; null without a cost or an accuracy", null=True),
+            "true if the network is on the Pareto front of cost and accuracy. Then no other row"
+            " with the same kind of SLA, request_batch_size and precision is better in one of the"
+            " two and at least as good in the other. Null without a cost or an"
+            " accuracy.", null=True),
         column("verdict", TEXT, "",
-            "outcome of the cell, with the values of the table peaks. If the outcome is ok, an SLA"
-            " without a certified rate has the verdict uncertified, and an SLA without a limit has"
-            " the verdict infeasible"),
+            "outcome of the cell, with the values as in the table peaks. If the outcome is ok, an"
+            " SLA without a certified rate has the verdict uncertified, and an SLA without a limit"
+            " has the verdict infeasible."),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "sla"),

@@ -59,18 +59,18 @@ SCHEMA = Schema(
             "family of similar neural networks: the first letters of the name of the architecture"),
         column("runtime", TEXT, "", "runtime that executes the network"),
         column("precision", TEXT, "", "numeric precision of the computation"),
-        column("request_batch_size", WHOLE, "images", "images of a request", least=1),
+        column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
         column("networks", WHOLE, "",
             "number of measured networks with the same runtime, precision and request_batch_size,"
-            " this network included", least=1),
+            " including this network", least=1),
         column("measured_ms", REAL, "ms",
             "measured time per image on a saturated server", null=False),
         column("predicted_ms", REAL, "ms",
             "time per image on a saturated server, predicted from all other networks", null=False),
         column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
         column("without_family_ms", REAL, "ms",
-            "time per image on a saturated server, predicted from networks of other families; null"
-            " if there are too few networks"),
+            "time per image on a saturated server, predicted from networks of other families. Null"
+            " if there are too few networks."),
         column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
     ],
     key=("cell",),

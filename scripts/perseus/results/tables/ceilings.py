@@ -19,42 +19,45 @@ DESCRIPTION = (
 SCHEMA = Schema(
     [
         column("server", TEXT, "",
-            "name of the server in the configuration; during the measurement, a null model (a"
-            " model that does no work) runs on the cores of this server, and the client runs on"
-            " the other cores"),
+            "name of the server in the configuration. During the measurement, a null model (a model"
+            " that does no work) runs on the cores of this server, and the client runs on the other"
+            " cores."),
         column("models", TEXT, "", "models whose requests have this shape"),
         column("inputs", TEXT, "", "shape of the inputs of one example, such as 3x224x224"),
-        column("request_batch_size", WHOLE, "images", "images of a request", least=1),
+        column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
         column("request_bytes", WHOLE, "bytes", "size of the inputs of a request"),
-        column("protocol", TEXT, "", "grpc or http", choices=("grpc", "http")),
+        column("protocol", TEXT, "",
+            "protocol of the requests: grpc or http", choices=("grpc", "http")),
         column("shared_memory", FLAG, "",
-            "true if the client passes inputs in system shared memory"),
+            "true if the client passes the inputs in system shared memory"),
         column("client_cores", WHOLE, "cores", "number of cores of the client"),
         column("processes", WHOLE, "", "number of client processes"),
         column("ceiling_rps", REAL, "requests/s",
-            "client ceiling: the highest rate that the client sent on schedule in a valid window,"
-            " for one tenant with the arrival process of the study (docs/explanation/load.md)"),
+            "highest rate that the client sent on schedule in a valid window (client ceiling). The"
+            " window has one tenant and the arrival process of the study"
+            " (docs/explanation/load.md)."),
         column("problem", TEXT, "",
-            "reason why the measured client ceiling is too low; empty if the ceiling is reliable"),
+            "reason why the measured client ceiling is too low. Empty if the ceiling is reliable."),
         column("first_invalid_rps", REAL, "requests/s",
             "lowest rate above the client ceiling at which a window was invalid"),
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag at the client ceiling"),
         column("longest_lag_ms", REAL, "ms",
             "largest allowed 99th percentile of the send lag: 2 % of the shortest SLA latency of"
-            " the models in this row (20 % on a busy host), but at least 1 ms; Perseus first"
-            " rounds the SLA latency down to 50, 100, 200, 500, 1000, ... ms",
+            " the models in this row (20 % on a busy host), but at least 1 ms. Perseus first rounds"
+            " the SLA latency down to 50, 100, 200, 500, 1000, ... ms.",
                null=False),
         column("client_cpu", REAL, "cores",
-            "utilisation of the client at the client ceiling: CPU time of the busiest client"
-            " process divided by the wall time"),
+            "CPU time of the busiest client process divided by the wall time, at the client"
+            " ceiling"),
         column("closed_loop_rps", REAL, "requests/s",
 
 
                     "highest throughput of the client in closed loops at several"
                     " concurrencies", null=False),
         column("closed_loop_concurrency", WHOLE, "requests",
-            "concurrency (requests in flight) of the closed loop with the highest throughput"),
+            "number of requests in flight (concurrency) in the closed loop with the highest"
+            " throughput"),
         column("cpu_us_per_request", REAL, "us",
             "CPU time of the client per request in the closed loop with the highest throughput",
                null=False),

@@ -30,55 +30,55 @@ SCHEMA = Schema(
         *LOAD_LINE,
         column("runtime", TEXT, "", "runtime that executes the networks"),
         PRECISION,
-        column("cores", WHOLE, "cores", "cores of the server", least=1),
+        column("cores", WHOLE, "cores", "number of cores of the server", least=1),
         column("instance", TEXT, "",
             "cloud instance from which Perseus takes the price of the server"),
         column("vcpus", REAL, "vCPUs",
-            "number of vCPUs of the instance; null if the price list does not state it"),
+            "number of vCPUs of the instance. Null if the price list does not state it."),
         column("accelerator", TEXT, "",
-            "accelerators whose price is not part of the price of the instance; empty without"
-            " accelerators"),
+            "accelerators whose price is not part of the price of the instance. Empty without"
+            " accelerators."),
         column("share", REAL, "",
-            "share of the instance, and of its price, that belongs to the"
-            " server; above 1 for servers of a grid with more cores than the"
-            " instance", null=False, least=0),
+            "share of the instance, and of its price, that belongs to the server. In a grid, a"
+            " server with more cores than the instance has a share above 1.", null=False, least=0),
         column("region", TEXT, "", "region of the price"),
         column("zone", TEXT, "",
-            "availability zone of the price: the configured zone, or else the cheapest zone; empty"
-            " if the price list has no zones"),
-        column("pricing", TEXT, "", "on_demand, spot or committed",
+            "availability zone of the price. Without a configured zone, this is the cheapest zone."
+            " Empty if the price list has no zones."),
+        column("pricing", TEXT, "", "kind of price: on_demand, spot or committed",
                choices=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h",
-            "price of the server per hour: its share (column `share`) of the price of the instance"
-            " and its accelerators",
+            "price of the server per hour: `share` x (price of the instance and its accelerators)",
                null=False),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences on a server that always runs at its estimated limit, in"
-            " the proportion of the mix"),
+            "cost of a million inferences, in the proportion of the mix, on a server that always"
+            " runs at its estimated limit"),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",
             f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("usd_per_million_certified", REAL, "USD",
-            "cost of a million inferences on a server that always runs at its certified rate, in"
-            " the proportion of the mix"),
+            "cost of a million inferences, in the proportion of the mix, on a server that always"
+            " runs at its certified rate"),
         column("dedicated_usd_per_million", REAL, "USD",
             "cost of a million inferences in the same proportion on dedicated servers that always"
-            " run at their peaks; the cost counts fractions of servers"),
+            " run at their peaks. The cost counts fractions of servers."),
         column("joules_per_inference", REAL, "J",
             "energy of one inference at the certified rate, as the mean over the repeats. The"
-            " energy of whole GPU boards and processors with their memory counts, with idle power"
-            " and the cores of the client; null without energy counters"),
+            " energy is that of whole GPU boards and of whole processors with their memory. The"
+            " energy includes idle power and the cores of the client. Null without energy"
+            " counters."),
         column("energy_of", TEXT, "",
-            "hardware whose energy was measured: GPUs, processors and memory, or both; empty"
-            " without energy counters"),
+            "hardware whose energy was measured: GPUs, processors and memory, or both. Empty"
+            " without energy counters."),
         column("electricity_usd_per_million", REAL, "USD",
-            "cost of the electricity for a million inferences at costs.usd_per_kwh (the price of a"
-            " cloud server already includes electricity); null if the energy or this price is"
-            " unknown"),
+            "cost of the electricity for a million inferences at the price costs.usd_per_kwh. The"
+            " price of a cloud server already includes electricity. Null if the energy or the price"
+            " of electricity is unknown."),
         *PRICED,
         column("price_doubts", TEXT, "",
-            "reasons why the price of the server may be wrong; empty if there is none"),
+            "reasons why the price of the server may be wrong. Empty if the price is not in"
+            " doubt."),
     ],
     key=("scenario", "load_line", "pricing"),
     holds=[*REPEATS, ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd")],

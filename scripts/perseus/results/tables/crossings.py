@@ -21,21 +21,21 @@ from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
     "One row per group of models and range of the demand. Within a range, the cheapest kind of"
-    " servers and the column `reliable` do not change, and the probability of a saving is known at"
-    " all demands or at none. The groups are those of the table break_even."
+    " servers and the column `reliable` do not change. The probability of a saving is known at all"
+    " demands of a range or at none. The groups are those of the table break_even."
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
     "The table shows the cheapest whole servers for each range of demand, at on-demand prices."
-    f" Perseus compares {STEPS} demands in equal ratios, and more where the cheapest servers"
-    f" change. The highest demand fills {MAX_SERVERS} dedicated servers. The lowest demand is one"
-    f" request per second, or {MIN_SERVERS:.0%} of the capacity of a dedicated server if that rate"
-    " is less. All servers are of one type, and planned with the lower limits of their capacities."
-    " The table names shared servers only if they are cheaper. A saving is reliable if shared"
-    f" servers are also cheaper at the estimated capacities and in at least {RELIABLE:.0%} of"
-    " their random draws. Saving: the lowest and the highest saving in the range, relative to the"
-    " cheapest dedicated servers for the same demand. P(saving > 0): the lowest probability of a"
-    " saving in the range."
+    f" Perseus compares the costs at {STEPS} demands in equal ratios, and at more demands where the"
+    f" cheapest servers change. The highest demand fills {MAX_SERVERS} dedicated servers. The"
+    f" lowest demand is one request per second, or {MIN_SERVERS:.0%} of the capacity of a dedicated"
+    " server if that rate is less. All servers are of one type, and planned with the lower limits"
+    " of their capacities. The table names shared servers only if they are cheaper than dedicated"
+    " servers. A saving is reliable if shared servers are also cheaper at the estimated capacities"
+    f" and in at least {RELIABLE:.0%} of the random draws of the capacities. Saving is the lowest"
+    " and the highest saving in the range, relative to the cheapest dedicated servers for the same"
+    " demand. P(saving > 0) is the lowest probability of a saving in the range."
 )
 SHOWN = {
     "models": "models",
@@ -56,18 +56,19 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
-        column("proportion", TEXT, "", "share of each model in the demand"),
+        column("proportion", TEXT, "", "share of each model in the total demand"),
         column("from_rps", REAL, "requests/s", "lowest demand of the range",
                null=False),
         column("to_rps", REAL, "requests/s", "highest demand of the range",
                null=False),
-        column("cheapest", TEXT, "", "cheapest servers in the range"),
+        column("cheapest", TEXT, "", "description of the cheapest servers in the range"),
         column("server", TEXT, "", "type of the cheapest servers"),
         column("shared", FLAG, "", "true if some of the cheapest servers are shared"),
         column("reliable", FLAG, "",
-            "true if the saving is reliable: shared servers are also cheaper at the estimated"
-            f" capacities and, if known, in at least {RELIABLE:.0%} of their random draws; true if"
-            " dedicated servers are the cheapest"),
+            "true if dedicated servers are the cheapest, or if the saving of shared servers is"
+            " reliable. A saving is reliable if shared servers are also cheaper at the estimated"
+            f" capacities, and if the probability of a saving is at least {RELIABLE:.0%} or"
+            " unknown."),
         column("from_servers", WHOLE, "servers",
             "number of servers at the lowest demand of the range", least=1),
         column("to_servers", WHOLE, "servers",
@@ -79,14 +80,14 @@ SCHEMA = Schema(
             "on-demand price of the servers for a month at the highest demand of the"
             " range", null=False),
         column("least_saving", REAL, "share",
-            "lowest saving in the range, relative to the cost of the cheapest dedicated servers;"
-            " null without dedicated servers", least=-inf),
+            "lowest saving in the range, relative to the cost of the cheapest dedicated servers."
+            " Null without dedicated servers.", least=-inf),
         column("most_saving", REAL, "share",
             "highest saving in the range, relative to the cost of the cheapest dedicated"
             " servers", least=-inf),
         column("probability_of_saving", REAL, "",
             "lowest probability in the range that shared servers cost less than dedicated servers,"
-            " as in the table break_even; null if unknown", least=0, most=1),
+            " as in the table break_even. Null if unknown.", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
@@ -99,18 +100,20 @@ SCHEMA = Schema(
             lambda shared, most_saving: ~(shared & (most_saving <= 0)),
         ),
         holds(
-            "the lowest saving of shared servers is above 0 if the saving is reliable",
+            "if shared servers are the cheapest and the saving is reliable, the lowest saving is"
+            " above 0",
             lambda shared, reliable, least_saving: ~(shared & reliable & (least_saving <= 0)),
         ),
         holds(
-            "the probability of a reliable saving of shared servers is high or unknown",
+            "if shared servers are the cheapest and the saving is reliable, the probability of a"
+            " saving is high or unknown",
             lambda shared, reliable, probability_of_saving: (
                 ~(shared & reliable & (probability_of_saving < RELIABLE))
             ),
         ),
         holds(
-            "a row in which dedicated servers are the cheapest counts as"
-            " reliable", lambda shared, reliable: shared | reliable),
+            "if dedicated servers are the cheapest, `reliable` is"
+            " true", lambda shared, reliable: shared | reliable),
     ],
 )  # fmt: skip
 

@@ -13,15 +13,15 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per strategy and change of the highest level of the demand, or of a price. The table"
-    " is empty without a demand."
+    "One row per strategy and change. A change affects the highest level of the demand, or a price."
+    " The table is empty without a demand."
 )
 TITLE = "If the demand or a price changes"
 NOTE = (
     "The table shows the cheapest servers for the highest level of the demand, after a change of"
-    " the demand or of a price. Among equally cheap fleets, Perseus keeps the fleet from before"
-    " the change. Gap: a fleet that costs less by up to this share may exist. If the gap is above"
-    f" {GAP:.2%}, the solver reached its time limit."
+    " the demand or of a price. Among equally cheap fleets, Perseus keeps the fleet from before the"
+    " change. The gap is the largest share of the price by which another fleet may be cheaper. If"
+    f" the gap is above {GAP:.2%}, the solver reached its time limit."
 )
 SHOWN = {
     "permitted servers": "strategy",
@@ -37,16 +37,17 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("change", TEXT, "",
-            "change of the demand for every model, or of the price of one server, such as demand x"
-            " 0.5"),
+            "change of the demand for every model, or of the price of one server. For example,"
+            " demand x 0.5 halves the demand."),
         column("factor", REAL, "",
-            "factor by which the demand or the price changes", null=False, least=0),
+            "factor of the change of the demand or the price", null=False, least=0),
         column("reason", TEXT, "",
-            "reason why no fleet carries the demand after the change; empty if a fleet does"),
+            "reason why no fleet carries the demand after the change. Empty if a fleet carries the"
+            " demand."),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
         column("fleet", TEXT, "",
-            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): number of servers x (load"
-            " line)"),
+            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b). Each term is a number of"
+            " servers x (load line)."),
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
         column("cost_ratio", REAL, "",
             "price of the fleet after the change / price of the fleet without the change", least=0),

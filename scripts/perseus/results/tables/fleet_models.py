@@ -15,7 +15,9 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.sla import Sla
 
-DESCRIPTION = "One row per fleet and model with a demand. The table is empty without a demand."
+DESCRIPTION = (
+    "One row per fleet and per model that has a demand. The table is empty without a demand."
+)
 SCHEMA = Schema(
     [
         *FLEET,
@@ -23,21 +25,21 @@ SCHEMA = Schema(
         column("demand_rps", REAL, "requests/s",
             "demand for the model, in requests of one image", null=False),
         column("capacity_rps", REAL, "requests/s",
-            "sum of the lower limits of the capacities of all servers of the fleet for this model,"
-            " with the head-room included", null=False),
+            "sum of the lower limits of the capacities of all servers of the fleet for this model."
+            " The head-room is not subtracted.", null=False),
         column("servers", WHOLE, "servers",
             "number of servers of the fleet that serve the model", least=1),
         column("servers_on_demand", WHOLE, "servers",
-            "number of servers that serve the model and remain if the cloud revokes all spot"
-            " servers"),
+            "number of servers of the fleet that serve the model, without spot servers"),
         column("sla_share", REAL, "share",
-            "percentile of the SLA: the share of the requests of the model that must have a"
-            " latency of at most sla_ms",
+            "share of the requests of the model that must have a latency of at most sla_ms"
+            " (percentile of the SLA)",
                null=False),
-        column("sla_ms", REAL, "ms", "latency of the SLA", null=False),
+        column("sla_ms", REAL, "ms",
+            "largest latency that the SLA allows at its percentile", null=False),
         column("attained", REAL, "share",
-            "attainment: the share of the requests of the model with a latency of at most sla_ms,"
-            " in a simulated queue (docs/explanation/fleets.md)"),
+            "share of the requests of the model with a latency of at most sla_ms, in a simulated"
+            " queue (docs/explanation/fleets.md)"),
     ],
     key=("level", "strategy", "model"),
     holds=[

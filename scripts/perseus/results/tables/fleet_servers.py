@@ -18,8 +18,8 @@ DESCRIPTION = (
 TITLE = "The servers of the fleets"
 NOTE = (
     "The table shows the number of servers to buy, the models that each server serves, and the"
-    " requests/s of each server. Load: (requests/s of a model / lower limit of the server's"
-    " capacity for this model), for the model with the highest quotient."
+    " requests/s of each server. The load of a server is the highest value, among its models, of"
+    " (requests/s of the model / lower limit of the server's capacity for the model)."
 )
 SHOWN = {
     "demand": "level",
@@ -41,20 +41,21 @@ SCHEMA = Schema(
             "number of servers of the fleet with the type, load line and pricing of this"
             " row", least=1),
         column("server", TEXT, "", "name of the server in the configuration"),
-        column("instance", TEXT, "", "cloud instance of the server's price"),
+        column("instance", TEXT, "",
+            "cloud instance from which Perseus takes the price of the server"),
         column("region", TEXT, "", "region of the price"),
         column("pricing", TEXT, "", "on_demand or spot", choices=("on_demand", "spot")),
         column("usd_per_hour", REAL, "USD/h", "price of one server", null=False),
         *PRICED,
         column("scenario", TEXT, "",
-            "name of the scenario: a server and the tenants (models) on it"),
+            "name of the scenario, a server with its tenants (models)"),
         column("load_line", TEXT, "",
             "name of the load line at which the capacity of the server was measured"),
         column("mix", TEXT, "", "description of the load line, as in the table peaks"),
         column("requests", TEXT, "requests/s", "rate of each model on each server of this row"),
         column("load", REAL, "share",
-            "load of one server: (rate of a model / lower limit of the server's capacity for this"
-            " model), for the model with the highest quotient", null=False),
+            "load of one server: the highest value, among its models, of (rate of the model / lower"
+            " limit of the server's capacity for the model)", null=False),
     ],
 )  # fmt: skip
 

@@ -26,13 +26,13 @@ DESCRIPTION = "One row per level of the demand and strategy. The table is empty 
 TITLE = "What to buy"
 NOTE = (
     "The table shows the cheapest whole servers for the demand, found by integer programming. The"
-    " plan uses lower limits of the measured capacities: each capacity exceeds its lower limit"
-    f" with a probability of 95 %. A month has {HOURS_PER_MONTH} hours. If known: 95 % interval of"
-    " the price that the cheapest fleet would have if the capacities were known exactly."
-    " P(enough): the probability that the servers carry the demand. Within the SLA: the share of"
-    " requests within the SLA in a simulated queue, for the model with the lowest share. Lost: the"
-    " share of the demand that is lost because the cloud revokes spot servers. Gap: a fleet that"
-    " costs less by up to this share may exist."
+    " plan uses lower limits of the measured capacities: each capacity exceeds its lower limit with"
+    f" a probability of 95 %. A month has {HOURS_PER_MONTH} hours. The columns 'if known' show the"
+    " 95 % interval of the price that the cheapest fleet would have if the capacities were known"
+    " exactly. P(enough) is the probability that the servers carry the demand. Within the SLA is"
+    " the share of requests within the SLA in a simulated queue, for the model with the lowest"
+    " share. Lost is the share of the demand that is lost because the cloud revokes spot servers."
+    " The gap is the largest share of the price by which another fleet may be cheaper."
 )
 SHOWN = {
     "demand": "level",
@@ -67,49 +67,51 @@ SCHEMA = Schema(
         *FLEET,
         column("demand", TEXT, "requests/s", "demand for each model, in requests of one image"),
         column("of_servers", TEXT, "", "servers that the fleet may use"),
-        column("reason", TEXT, "", "reason why no fleet carries the demand; empty if a fleet does"),
+        column("reason", TEXT, "",
+            "reason why no fleet carries the demand. Empty if a fleet carries the demand."),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
         column("fleet", TEXT, "",
-            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): number of servers x (load"
-            " line)"),
+            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b). Each term is a number of"
+            " servers x (load line)."),
         column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
         column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD",
-            "lower end of the 95 % interval of the price per month of the cheapest fleet if the"
-            " capacities were known exactly; null for large plans, or if no fleet carries the"
-            " demand in a draw of the capacities"),
+            "lower end of the 95 % interval of the price per month that the cheapest fleet would"
+            " have if the capacities were known exactly. Null for large plans, or if no fleet"
+            " carries the demand in a draw of the capacities."),
         column("usd_if_known_high", REAL, "USD",
             "upper end of the interval that begins at usd_if_known_low"),
         column("saving", REAL, "share",
-            "saving of the fleet: 1 - its price / price of the dedicated fleet for the same level"
-            " of the demand", least=-inf),
+            "saving of the fleet: 1 - (price of the fleet / price of the dedicated fleet for the"
+            " same level of the demand)", least=-inf),
         column("saving_if_known_low", REAL, "share",
-            "lower end of the 95 % interval of the saving if the capacities were known"
-            " exactly", least=-inf),
+            "lower end of the 95 % interval of the saving that would result if the capacities were"
+            " known exactly", least=-inf),
         column("saving_if_known_high", REAL, "share",
             "upper end of the interval that begins at saving_if_known_low", least=-inf),
         column("probability_of_saving", REAL, "",
-            "probability of a saving: the share of the joint draws in which the saving is above 0",
+            "probability of a saving: the share of the joint draws of the capacities in which the"
+            " saving is above 0",
                least=0, most=1),
         column("probability_enough", REAL, "",
             "probability that the fleet carries the demand for every model, from joint draws of"
             " the capacities", least=0, most=1),
         column("attained", REAL, "share",
             "share of the requests within the SLA in a simulated queue, for the model with the"
-            " lowest share; null if the service times of a server are unknown"),
+            " lowest share. Null if the service times of a server are unknown."),
         *SOLVED,
         column("on_spot", REAL, "share",
             "share of the demand that goes to servers at the spot price"),
         column("lost_to_revocations", REAL, "share",
             "share of the demand that is lost while new servers replace revoked spot servers:"
-            " on_spot x r x s / (1 + r x s), where r is the number of revocations of a spot server"
-            " per hour, and s the longest measured start time of the spot servers in hours,"
-            " without the boot of a new machine; 0 without spot servers; null without an"
-            " experiment `startup`"),
+            " on_spot x r x s / (1 + r x s). Here, r is the number of revocations of a spot server"
+            " per hour. s is the longest measured start time of the spot servers in hours, without"
+            " the boot of a new machine. The share is 0 without spot servers, and null without an"
+            " experiment `startup`."),
         column("usd_per_month_expected", REAL, "USD",
             "price of the fleet per month with 1 + r x s times as many spot servers (r and s as in"
-            " lost_to_revocations), since the cloud also charges for servers that start; null"
-            " without an experiment `startup`"),
+            " lost_to_revocations), since the cloud also charges for servers that start. Null"
+            " without an experiment `startup`."),
     ],
     key=("level", "strategy"),
     holds=[

@@ -24,12 +24,13 @@ DESCRIPTION = (
 )
 TITLE = "Settings side by side"
 NOTE = (
-    "The table shows the settings of each grid, the cheapest first; 95 % intervals are in"
-    " brackets. Cost: USD per million inferences at the estimated limit. P(cheapest): the"
+    "The table shows the settings of each grid, the cheapest first. 95 % intervals are in brackets."
+    " The cost is in USD per million inferences at the estimated limit. P(cheapest) is the"
     " probability that the setting is the cheapest, from joint draws of the costs of all settings"
-    " that can be recommended. On the front: no other setting that can be recommended is at least"
-    " as good in cost, latency and throughput, and better in one of the three. p95: the 95th"
-    " percentile of the latency of the slowest tenant, at the certified rate."
+    " that can be recommended. A setting is on the front if no other setting that can be"
+    " recommended is at least as good in cost, latency and throughput, and better in one of the"
+    " three. p95 is the 95th percentile of the latency of the slowest tenant, at the certified"
+    " rate."
 )
 SHOWN = {
     "model or mix": "mix",
@@ -61,7 +62,7 @@ def _add_up_to_1(
 
 GRID = [
     column("study", TEXT, "", "name of the study"),
-    column("grid", TEXT, "", "name of the scenario with the grid in the configuration"),
+    column("grid", TEXT, "", "name of the scenario in the configuration that defines the grid"),
     column(
         "mix",
         TEXT,
@@ -70,7 +71,9 @@ GRID = [
         " grid",
     ),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
-    column("preset", TEXT, "", "preset: how much evidence the study collects"),
+    column(
+        "preset", TEXT, "", "name of the preset, which sets how much evidence the study collects"
+    ),
 ]
 """The first columns of every table of grids."""
 
@@ -78,41 +81,45 @@ SCHEMA = Schema(
     [
         *GRID,
         column("scenario", TEXT, "",
-            "name of the scenario: a server and the tenants (models) on it"),
+            "name of the scenario, a server with its tenants (models)"),
         column("server", TEXT, "",
             "name of the server, followed by the settings of the grid that change the server, such"
             " as cpu1~runtime-openvino"),
         column("setting", TEXT, "", "setting in words, such as runtime openvino, instances 2"),
         column("runtime", TEXT, "",
-            "runtime in this setting; null if the grid does not vary the runtime", null=True),
+            "runtime in this setting. Null if the grid does not vary the runtime.", null=True),
         column("cores", WHOLE, "cores",
-            "cores of the server in this setting; null if not varied", null=True, least=1),
+            "cores of the server in this setting. Null if the grid does not vary the"
+            " cores.", null=True, least=1),
         column("precision", TEXT, "",
-            "numeric precision in this setting; null if the grid does not vary the"
-            " precision", null=True),
+            "numeric precision in this setting. Null if the grid does not vary the"
+            " precision.", null=True),
         column("instances", WHOLE, "",
-            "number of instances in this setting; null if not varied", null=True, least=1),
+            "number of instances in this setting. Null if the grid does not vary this"
+            " number.", null=True, least=1),
         column("max_batch_size", WHOLE, "images",
-            "largest batch in this setting; null if not varied", null=True, least=1),
+            "number of images in the largest batch in this setting. Null if the grid does not vary"
+            " this number.", null=True, least=1),
         column("max_queue_delay_us", TEXT, "us",
-            "longest time that a request waits for other requests of its batch in this setting;"
-            " none without dynamic batching; null if not varied",
+            "longest time that a request waits for other requests of its batch in this setting, or"
+            " none without dynamic batching. Null if the grid does not vary this time.",
                null=True),
         column("preferred_batch_sizes", TEXT, "images",
-            "preferred batch sizes of dynamic batching in this setting, such as 4-8, or none; null"
-            " if not varied",
+            "preferred batch sizes of dynamic batching in this setting, such as 4-8, or none. Null"
+            " if the grid does not vary these sizes.",
                null=True),
         column("intra_op_threads", WHOLE, "",
-            "number of threads of one inference in this setting; null if not varied",
+            "number of threads of one inference in this setting. Null if the grid does not vary"
+            " this number.",
                null=True, least=1),
         column("rank", WHOLE, "",
-            "rank by cost: 1 is the cheapest setting; null for a setting that cannot be"
-            " recommended",
+            "rank by cost, from 1 for the cheapest setting. Null for a setting that cannot be"
+            " recommended.",
                null=True, least=1),
         column("excluded", TEXT, "",
             "reason why the setting cannot be recommended: it was not measured, has no certified"
-            " rate or no known cost, or breaks a bound of the grid; empty for a setting that can"
-            " be recommended"),
+            " rate or no known cost, or breaks a bound of the grid. Empty for a setting that can be"
+            " recommended."),
         column("verdict", TEXT, "",
             "verdict as in the table peaks, or left_out if the setting was not measured",
                choices=(*Outcome, "left_out")),
@@ -123,15 +130,15 @@ SCHEMA = Schema(
             f"lower end of the 95 % interval of `estimate_rps` {CI}"),
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
-        column("certified_rps", REAL, "requests/s", "certified rate of all tenants together: the"
-                                                    " lowest certified total rate of all repeats"),
+        column("certified_rps", REAL, "requests/s",
+            "certified total rate of all tenants, as the lowest value of all repeats"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency at the certified rate, as the highest value of all"
-            " tenants and repeats"),
+            "95th percentile of the latency at the certified rate, for the tenant and the repeat"
+            " with the highest value"),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million inferences at the estimated limit, with the first pricing in"
-            " costs.pricing; in a mix, a request of a tenant counts in proportion to its cost on a"
-            " dedicated server with the first setting (docs/explanation/grids.md)"),
+            " costs.pricing. In a mix, a request of a tenant counts in proportion to its cost on a"
+            " dedicated server with the first setting (docs/explanation/grids.md)."),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",
@@ -145,18 +152,18 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
             "probability that the setting is the cheapest: the share of the joint draws in which"
-            " its cost is lowest; null if the 95 % interval of a cost has an open"
-            " end", least=0, most=1),
+            " its cost is lowest. Null if the 95 % interval of a cost has an open"
+            " end.", least=0, most=1),
         column("on_front", FLAG, "",
-            "true if the setting is on the Pareto front: no other setting that can be recommended"
-            " is at least as good in cost, p95_ms and throughput, and better in one of the three;"
-            " null for a setting that cannot be recommended", null=True),
+            "true if the setting is on the Pareto front of cost, p95_ms and throughput. Then no"
+            " other setting that can be recommended is at least as good in all three, and better in"
+            " one. Null for a setting that cannot be recommended.", null=True),
         column("relative_error", REAL, "",
-            "relative error of the served responses, compared with the responses of the network in"
-            " fp32: the largest error of all tenants and repeats. This error indicates the loss of"
-            " accuracy", least=0),
+            "largest relative error of the served responses over all tenants and repeats, compared"
+            " with the responses of the network in fp32. This error indicates the loss of"
+            " accuracy.", least=0),
         column("joules_per_inference", REAL, "J",
-            "energy of one inference, as in the table costs; null without energy counters"),
+            "energy of one inference, as in the table costs. Null without energy counters."),
     ],
     key=("grid", "mix", "load_line", "scenario"),
     holds=[

@@ -20,10 +20,10 @@ DESCRIPTION = (
 )
 TITLE = "Knees of closed loops"
 NOTE = (
-    "A fit describes the throughput of all tenants together. With few requests in flight, the"
-    " throughput grows along a straight line. The knee is the number of requests in flight at"
+    "Perseus fits a curve to the throughput of all tenants together. With few requests in flight,"
+    " the throughput grows along a straight line. The knee is the number of requests in flight at"
     " which this straight line meets the saturation throughput. Below the knee, the server is"
-    " partly idle; above the knee, additional requests only wait. 95 % intervals are in brackets."
+    " partly idle. Above the knee, additional requests only wait. 95 % intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -44,22 +44,22 @@ SCHEMA = Schema(
             "number of concurrencies at which the server limited the throughput"),
         column("law", TEXT, "",
             "law that fits the throughput best: queueing network or universal scalability law."
-            " docs/explanation/closed-loops.md defines the symbols of both laws",
+            " docs/explanation/closed-loops.md defines the symbols of both laws.",
                null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests",
-            "knee: the total number of requests in flight at which the two asymptotes of the"
-            " throughput meet (R/D in the queueing network, 1/sigma in the universal scalability"
-            " law)"),
+            "total number of requests in flight at which the two asymptotes of the throughput meet"
+            " (knee). This is R/D in the queueing network, and 1/sigma in the universal scalability"
+            " law."),
         column("knee_low", REAL, "requests",
-            "lower end of the 95 % interval of the knee (a profile interval)"),
+            "lower end of the 95 % interval of the knee"),
         column("knee_high", REAL, "requests",
-            "upper end of the 95 % interval of the knee (a profile interval); infinite if the"
-            " measurements set no upper bound"),
+            "upper end of the 95 % interval of the knee. Infinite if the measurements set no upper"
+            " bound."),
         column("knee_rps", REAL, "requests/s",
             "fitted throughput at the whole number of requests in flight that is nearest to the"
             " knee"),
         column("bracketed", FLAG, "",
-            "true if concurrencies on both sides of the knee were measured"),
+            "true if concurrencies both below and above the knee were measured"),
         column("single_rps", REAL, "requests/s",
             "fitted throughput with one request in flight (1/R in the queueing network, lambda in"
             " the universal scalability law)"),
@@ -69,16 +69,16 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `single_rps`"),
         column("saturated_rps", REAL, "requests/s",
             "saturation throughput by the fit: 1/D in the queueing network, lambda/sigma in the"
-            " universal scalability law; if kappa is above 0, the server never reaches this"
-            " throughput"),
+            " universal scalability law. If kappa is above 0, the server never reaches this"
+            " throughput."),
         column("saturated_low_rps", REAL, "requests/s",
             "lower end of the 95 % interval of `saturated_rps`"),
         column("saturated_high_rps", REAL, "requests/s",
-            "upper end of the 95 % interval of `saturated_rps`; infinite if the measurements set"
-            " no upper bound"),
+            "upper end of the 95 % interval of `saturated_rps`. Infinite if the measurements set no"
+            " upper bound."),
         column("kappa", REAL, "",
-            "coherency kappa of the universal scalability law; null if the queueing network fits"
-            " best",
+            "coherency kappa of the universal scalability law. Null if the queueing network fits"
+            " best.",
                least=0),
         column("kappa_low", REAL, "", "lower end of the 95 % interval of `kappa`",
                least=0),
@@ -86,8 +86,8 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `kappa`", least=0),
         column("highest", REAL, "requests",
             "number of requests in flight beyond which the fitted throughput falls: sqrt((1 -"
-            " sigma) / kappa); infinite if the throughput does not fall; null if the queueing"
-            " network fits best"),
+            " sigma) / kappa). Infinite if the throughput does not fall. Null if the queueing"
+            " network fits best."),
         column("highest_low", REAL, "requests",
             "lower end of the 95 % interval of `highest`"),
         column("highest_high", REAL, "requests",
@@ -96,7 +96,8 @@ SCHEMA = Schema(
             "root mean square of the relative deviations of the measured throughputs from the fit",
                most=inf),
         column("verdict", TEXT, "",
-            "outcome of the cell; infeasible: the model cannot be exported for a setting of a grid",
+            "outcome of the cell: ok, failed or infeasible (the model cannot be exported for a"
+            " setting of a grid)",
                choices=("ok", "failed", "infeasible")),
         column("reason", TEXT, "",
             "reason why there is no knee, or why the knee lies outside the measured concurrencies"),

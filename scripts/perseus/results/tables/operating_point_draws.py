@@ -19,15 +19,16 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("scenario", TEXT, "",
-            "name of the scenario: a server and the tenants (models) on it"),
+            "name of the scenario, a server with its tenants (models)"),
         column("load_line", TEXT, "", "name of the load line"),
-        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+        column("preset", TEXT, "",
+            "name of the preset, which sets how much evidence the study collects"),
         column("model", TEXT, "", "name of the model"),
         column("draw", WHOLE, "",
-            "number of the draw; rows with the same number belong to the same joint draw; the"
-            f" table has at most {RESAMPLES} draws"),
+            "number of the draw. Rows with the same number belong to the same joint draw. The table"
+            f" has at most {RESAMPLES} draws."),
         column("rps", REAL, "requests/s",
-            "rate of the model in requests/s that one server carries in this draw",
+            "rate of the model that one server carries in this draw",
                null=False),
     ],
     key=("scenario", "load_line", "preset", "model", "draw"),

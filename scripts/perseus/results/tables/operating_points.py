@@ -15,8 +15,8 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per load line and model: the rate of the model that one server carries. A load line"
-    " without a lower limit of its capacity has no row."
+    "One row per load line and model, with the rate of the model that one server carries. A load"
+    " line without a lower limit of its capacity has no row."
 )
 TITLE = "What one server carries"
 NOTE = (
@@ -45,23 +45,24 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "name of the scenario: a server and the tenants (models) on it"),
+            "name of the scenario, a server with its tenants (models)"),
         column("load_line", TEXT, "", "name of the load line"),
-        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+        column("preset", TEXT, "",
+            "name of the preset, which sets how much evidence the study collects"),
         column("mix", TEXT, "", "description of the load line, as in the table peaks"),
         column("model", TEXT, "", "name of the model"),
         column("lower_rps", REAL, "requests/s",
             f"lower limit of the rate of the model that one server carries: the {LOWER:.0%}"
-            " quantile; on shared servers, corrected to the speed of the host in the dedicated"
-            " cells", null=False),
+            " quantile. On shared servers, the limit is corrected to the speed of the host in the"
+            " dedicated cells.", null=False),
         column("estimate_rps", REAL, "requests/s",
             "estimated rate of the model that one server carries", null=False),
         column("certified_rps", REAL, "requests/s",
-            "certified rate of the model on one server, not corrected to another speed of the host;"
-            " null if a repeat has no certified rate"),
+            "certified rate of the model on one server, not corrected to another speed of the host."
+            " Null if a repeat has no certified rate."),
         column("request_batch_size", WHOLE, "images",
-            "number of images per request of the model in the measurement; the largest number if"
-            " several tenants serve the model", least=1),
+            "number of images per request of the model in the measurement. If several tenants serve"
+            " the model, this is the largest number.", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
         column("usd_per_month", REAL, "USD",
             f"on-demand price of one server for {HOURS_PER_MONTH} hours"),

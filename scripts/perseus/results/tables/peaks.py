@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 RECORD = PeakRecord
-DESCRIPTION = "One row per load line; each rate is the total over all tenants."
+DESCRIPTION = "One row per load line. Each rate is the total over all tenants."
 
 
 def _is_answered(
@@ -31,32 +31,33 @@ def _is_answered(
 SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
+        column("device", TEXT, "",
+            "device that computes the networks: cpu or gpu", choices=("cpu", "gpu")),
         column("runtime", TEXT, "",
-            "runtime that executes the networks inside Triton: the configured runtime of the"
-            " server, or the backend of a `served_model`"),
+            "runtime that executes the networks inside Triton. For a `served_model`, this is its"
+            " backend; otherwise, this is the configured runtime of the server."),
         PRECISION,
         column("certified_rps", REAL, "requests/s",
-            "certified rate of all tenants together: the lowest certified total rate of all"
-            " repeats"),
+            "certified total rate of all tenants, as the lowest value of all repeats"),
         column("estimate_rps", REAL, "requests/s",
-            "estimated limit of the server for all tenants together: the mean over the repeats"
+            "estimated limit of the server for all tenants together, as the mean over the repeats"
             " that found a limit"),
         column("ci_low_rps", REAL, "requests/s",
             f"lower end of the 95 % interval of `estimate_rps` {CI}"),
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("cliff", TEXT, "",
-            "cliff in words, from the first repeat with a cliff: an increase of the load by at"
-            " most 25 % that raises the latency by a factor of more than 20, from within the SLA"
-            " to beyond the SLA; empty without a cliff"),
+            "cliff in words, from the first repeat with a cliff. A cliff is an increase of the load"
+            " by at most 25 % that raises the latency by a factor of more than 20, from within the"
+            " SLA to beyond the SLA. Empty without a cliff."),
         column("other_load", TEXT, "",
             "largest load of other processes on the server's cores or GPUs in a valid window, from"
-            " the first repeat in which this load exceeded 10 %; empty if it never did"),
+            " the first repeat in which this load exceeded 10 %. Empty if no repeat exceeded 10"
+            " %."),
         column("first_failing_rps", REAL, "requests/s",
             "lowest total rate above the certified rate at which a window failed"),
         column("certified_scale", REAL, "", "certified rate as a load factor", least=0),
-        column("estimate_scale", REAL, "", "estimate of the peak as a load factor", least=0),
+        column("estimate_scale", REAL, "", "estimated peak as a load factor", least=0),
         column("ci_low_scale", REAL, "",
             f"lower end of the 95 % interval of `estimate_scale` {CI}", least=0),
         column("ci_high_scale", REAL, "",
@@ -66,7 +67,7 @@ SCHEMA = Schema(
                least=0),
         column("sharing_ratio", REAL, "",
             "sharing ratio: the sum over the tenants of (rate at the estimated limit / dedicated"
-            " peak); one shared server replaces this number of dedicated servers", least=0),
+            " peak). One shared server replaces this number of dedicated servers.", least=0),
         column("sharing_ratio_low", REAL, "",
             f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("sharing_ratio_high", REAL, "",
@@ -75,10 +76,11 @@ SCHEMA = Schema(
             "sharing ratio, computed from certified rates", least=0),
         column("client_load", REAL, "",
             "load of the client: the sum over the tenants of (rate at the estimated limit / client"
-            " ceiling); if this load is far below 1, the client did not limit the result; null if"
-            " a ceiling is unknown or unreliable", least=0),
+            " ceiling). If this load is far below 1, the client did not limit the result. Null if a"
+            " ceiling is unknown or unreliable.", least=0),
         column("requests", WHOLE, "requests",
-            "number of requests in all windows of all repeats, without settling times"),
+            "number of requests in all windows of all repeats, without the requests in settling"
+            " times"),
         column("measured_s", REAL, "s", "total length of all windows of all repeats", null=False),
     ],
     key=("scenario", "load_line"),

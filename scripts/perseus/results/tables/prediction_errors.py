@@ -23,10 +23,10 @@ TITLE = "How far predictions are off"
 NOTE = (
     "The table compares predicted and measured sharing ratios of all measured mixes of different"
     " models. Each prediction leaves out the measurements of the mix, of one of its models, or of"
-    " the whole server. Error: |predicted / measured - 1|. Bias: mean of predicted / measured - 1."
-    " Noise: relative uncertainty of the measured ratios (half the width of the 95 % interval /"
-    " ratio, as the median over the mixes). Infeasible: number of measured mixes that violate an"
-    " SLA at every load, for which there is no error."
+    " the whole server. The error is |predicted / measured - 1|. The bias is the mean of (predicted"
+    " / measured - 1). The noise is the relative uncertainty of the measured ratios (half the width"
+    " of the 95 % interval / ratio, as the median over the mixes). Infeasible is the number of"
+    " measured mixes that violate an SLA at every load, for which there is no error."
 )
 SHOWN = {
     "server": "server",
@@ -43,25 +43,28 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
-        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+        column("preset", TEXT, "",
+            "name of the preset, which sets how much evidence the study collects"),
         column("step", TEXT, "",
             f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),
         column("left_out", TEXT, "",
-            "measurements that the prediction of a mix leaves out: of the mix, of one of its"
-            " models (one prediction for each model), or of the whole server", choices=Out),
+            "measurements that the prediction of a mix does not use: those of the mix, of one of"
+            " its models (one prediction for each model), or of the whole server", choices=Out),
         column("predictions", WHOLE, "",
             "number of predictions from which the errors in this row are computed", least=1),
         column("median_error", REAL, "share",
-            "median error: median of |predicted / measured sharing ratio - 1|",
+            "median of |predicted / measured sharing ratio - 1|",
                null=False, most=inf),
         column("p90_error", REAL, "share",
             "90th percentile of |predicted / measured sharing ratio - 1|", null=False, most=inf),
-        column("bias", REAL, "share", "mean of predicted / measured - 1", null=False, least=-1,
+        column("bias", REAL, "share",
+            "mean of (predicted / measured sharing ratio - 1)", null=False, least=-1,
                most=inf),
         column("noise", REAL, "share",
-            "noise of the measured sharing ratios: half the width of the 95 % interval of a ratio,"
-            " divided by the ratio; median over the mixes with a bounded interval", most=inf),
+            "relative uncertainty of the measured sharing ratios: half the width of the 95 %"
+            " interval of a ratio / the ratio, as the median over the mixes with a bounded"
+            " interval", most=inf),
         column("infeasible", WHOLE, "",
             "number of mixes of different models that violate an SLA at every load on the server,"
             " although each tenant alone keeps its SLA"),

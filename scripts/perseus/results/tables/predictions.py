@@ -18,8 +18,9 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DESCRIPTION = (
     "One row per measured mix of different models on a shared server, and per unmeasured pair of"
-    " tenants; at most 100 mixes and 100 pairs per server. If several load lines have the same"
-    " mix, only the first load line counts. A mix that violates an SLA at every load has no row."
+    " tenants. The table has at most 100 mixes and 100 pairs per server. If several load lines have"
+    " the same mix, only the first load line counts. A mix that violates an SLA at every load has"
+    " no row."
 )
 TITLE = "Predicted sharing"
 NOTE = (
@@ -27,12 +28,12 @@ NOTE = (
     " predicted from measurements of each tenant alone and of other mixes. Prediction models: "
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + (
-        ". Perseus uses the model that predicts the other mixes best, and corrects its mean error."
-        " Nine of ten measured ratios should lie within the interval of their prediction."
-        " Half-width: half the width of the interval, relative to the prediction. A pair needs no"
-        " measurement if predictions are as exact as a second measurement, or if the interval is"
-        " narrow enough for your question. With `predict: true`, an experiment `frontier` does not"
-        " measure mixes that need no measurement."
+        ". Perseus uses the prediction model that predicts the other mixes best, and corrects its"
+        " mean error. Nine of ten measured ratios should lie within the interval of their"
+        " prediction. The half-width is half the width of the interval, relative to the prediction."
+        " A pair needs no measurement if predictions are as exact as a second measurement, or if"
+        " the interval is narrow enough for your question. With `predict: true`, an experiment"
+        " `frontier` does not measure mixes that need no measurement."
     )
 )
 SHOWN = {
@@ -54,45 +55,47 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
         column("mix", TEXT, "",
-            "tenants with load, each with its weight; the rate of a tenant is proportional to"
-            " weight x dedicated peak"),
-        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+            "tenants with load, each with its weight. The rate of a tenant is proportional to"
+            " weight x dedicated peak."),
+        column("preset", TEXT, "",
+            "name of the preset, which sets how much evidence the study collects"),
         column("measured_ratio", REAL, "",
-            "measured sharing ratio: the sum of rate / dedicated peak at the limit, as in the"
-            " table savings; null if not measured", least=0),
+            "measured sharing ratio at the limit, as in the table savings. Null if not"
+            " measured.", least=0),
         column("measured_low", REAL, "",
             f"lower end of the 95 % interval of `measured_ratio` {CI}", least=0),
         column("measured_high", REAL, "",
             f"upper end of the 95 % interval of `measured_ratio` {CI}", least=0),
         column("predicted_ratio", REAL, "",
-            "predicted sharing ratio, from the prediction model that predicts the other mixes"
-            " best, corrected by the mean error of this model; null if too few mixes were measured",
+            "sharing ratio from the prediction model that predicts the other mixes best, corrected"
+            " by the mean error of this model. Null if too few mixes were measured.",
                least=0),
         column("predicted_low", REAL, "",
             f"lower end {INTERVAL} of the sharing ratio", least=0),
         column("predicted_high", REAL, "",
             f"upper end {INTERVAL} of the sharing ratio", least=0),
         column("within", REAL, "share",
-            "half the width of the prediction interval / predicted_ratio: nine of ten predictions"
-            " have at most this error; never less than the uncertainty of the measured"
-            " ratios", most=inf),
+            "half the width of the prediction interval / predicted_ratio, but at least the"
+            " uncertainty of the measured ratios. Nine of ten predictions have at most this"
+            " error.", most=inf),
         column("as_measured", FLAG, "",
-            "true if predictions are as exact as a second measurement: nine of ten predictions"
-            " differ from the measured sharing ratio by no more than a second measurement would"),
+            "true if nine of ten predictions differ from the measured sharing ratio by no more than"
+            " a second measurement would"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "",
             f"prediction model that made the prediction: {', '.join(LadderStep)}"
-            " (docs/explanation/frontier.md); empty without a"
-            " prediction", choices=("", *LadderStep)),
+            " (docs/explanation/frontier.md). Empty without a"
+            " prediction.", choices=("", *LadderStep)),
         *(
             column(f"{step.lower()}_ratio", REAL, "",
-                f"sharing ratio by prediction model {step} (assumption: {step.description})",
+                f"sharing ratio that the prediction model {step} predicts (assumption:"
+                f" {step.description})",
                 least=0)
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "",
-            "number of other measured mixes of different models on the server; for an unmeasured"
-            " pair, only one mix of each group of models counts"),
+            "number of other measured mixes of different models on the server. For an unmeasured"
+            " pair, only one mix of each group of models counts."),
         column("reason", TEXT, "", "reason why there is no prediction"),
     ],
     key=("server", "preset", "mix"),

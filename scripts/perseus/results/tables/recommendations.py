@@ -47,7 +47,7 @@ SCHEMA = Schema(
     [
         *GRID,
         column("setting", TEXT, "",
-            "recommended setting; null without a recommendation", null=True),
+            "recommended setting. Null without a recommendation.", null=True),
         column("server", TEXT, "",
             "server of the recommended setting, followed by the settings of the grid that change"
             " the server", null=True),
@@ -55,8 +55,8 @@ SCHEMA = Schema(
             "name of the scenario with the recommended setting",
                null=True),
         column("certified_rps", REAL, "requests/s",
-            "certified rate of all tenants together with the recommended setting: the lowest"
-            " certified total rate of all repeats"),
+            "certified total rate of all tenants with the recommended setting, as the lowest value"
+            " of all repeats"),
         column("p95_ms", REAL, "ms",
             "95th percentile of the latency at the certified rate, for the slowest tenant"),
         column("usd_per_million_inferences", REAL, "USD",
@@ -65,7 +65,7 @@ SCHEMA = Schema(
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",
             f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
-        column("runner_up", TEXT, "", "runner-up: the second cheapest setting", null=True),
+        column("runner_up", TEXT, "", "second cheapest setting (runner-up)", null=True),
         column("cost_ratio", REAL, "", "cost of the runner-up / cost of the recommended setting",
                least=0),
         column("ratio_low", REAL, "",
@@ -74,12 +74,12 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
-            "probability that the recommended setting is the cheapest; null if the 95 % interval"
-            " of a cost has an open end", least=0, most=1),
+            "probability that the recommended setting is the cheapest. Null if the 95 % interval of"
+            " a cost has an open end.", least=0, most=1),
         column("noise_floor", REAL, "share",
-            "noise floor of the host: in only 5 % of cases, two measurements with the same"
-            " configuration differ by more than this share; the highest value of the compared"
-            " servers; null without an experiment `aa`", most=inf),
+            "noise floor of the host, as the highest value of the compared servers. In only 5 % of"
+            " cases, two measurements with the same configuration differ by more than this share."
+            " Null without an experiment `aa`.", most=inf),
         column("settings", WHOLE, "", "number of settings that were measured"),
         column("excluded", WHOLE, "",
             "number of measured settings that cannot be recommended"),

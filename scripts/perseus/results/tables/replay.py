@@ -92,15 +92,16 @@ class ReplayRecord(Record):
 
     offered: tuple[Offered, ...] = Field(
         description=(
-            "one entry per phase (shared, alone) and tenant with load: `window`, the number of its"
-            " window in windows.parquet; the configured mean rate; the verdict; the share of"
-            " requests within the SLA with its 95 % interval; the worst minute (the minute with"
-            " the lowest share); the bursts of the arrivals, each with the seconds until recovery"
-            " (null if the server had not recovered by the end of the window); the largest number"
-            " of requests in flight; `fidelity`: send lag, share of requests sent within 1 ms of"
-            " their intended send time, and number of requests that the client dropped; and for"
-            " each second of the window, the number of requests that should be sent in this"
-            " second, and how many of them were within the SLA"
+            "one entry per phase (shared, alone) and tenant with load. `window` is the number of"
+            " its window in windows.parquet. The entry has the configured mean rate, the verdict,"
+            " the share of requests within the SLA with its 95 % interval, and the largest number"
+            " of requests in flight. It has the worst minute (the minute with the lowest share),"
+            " and the bursts of the arrivals, each with the seconds until recovery (null if the"
+            " server had not recovered by the end of the window). `fidelity` has the send lag, the"
+            " share of requests sent within 1 ms of their intended send time, and the number of"
+            " requests that the client dropped. For each second of the window, the entry has the"
+            " number of requests that should be sent in this second, and how many of these requests"
+            " were within the SLA."
         )
     )
 
@@ -122,11 +123,11 @@ DESCRIPTION = (
 TITLE = "Bursts and traces"
 NOTE = (
     "The client sends the same arrivals to all tenants together (shared) and to each tenant alone"
-    " on the same server. Attained: share of requests within the SLA, with its 95 % interval in"
-    " brackets. The worst minute may begin at any second. Recovery: the time from the end of a"
-    " burst until all its requests have ended and the SLA has held for one second. Sent on time:"
-    " the share of requests that the client sent within 1 ms of the intended send time. If few"
-    " requests were sent on time, the client and not the server delayed requests."
+    " on the same server. Attained is the share of requests within the SLA, with its 95 % interval"
+    " in brackets. The worst minute may begin at any second. The recovery is the time from the end"
+    " of a burst until all its requests have ended and the SLA has held for one second. Sent on"
+    " time is the share of requests that the client sent within 1 ms of the intended send time. If"
+    " few requests were sent on time, the client and not the server delayed requests."
 )
 SHOWN = {
     "cell": "cell",
@@ -152,8 +153,8 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("phase", TEXT, "",
-            "phase of the replay: shared (all tenants together) or alone (each tenant alone), both"
-            " with the same arrivals",
+            "phase of the replay: shared (all tenants together) or alone (each tenant alone). Both"
+            " phases have the same arrivals.",
                choices=PHASES),
         column("process", TEXT, "", "arrival process: poisson, gamma, mmpp or trace",
                choices=("poisson", "gamma", "mmpp", "trace")),
@@ -162,12 +163,12 @@ SCHEMA = Schema(
         column("offered_rps", REAL, "requests/s", "mean rate of the drawn arrivals"),
         column("busiest_rps", REAL, "requests/s", "largest number of arrivals in one second"),
         column("dispersion", REAL, "",
-            "index of dispersion: variance of the number of arrivals per second, divided by the"
-            " mean number; 1 for Poisson arrivals", least=0),
+            "variance of the number of arrivals per second, divided by the mean number (index of"
+            " dispersion). Poisson arrivals have the value 1.", least=0),
         column("requests", WHOLE, "requests", "number of requests that the client sent", null=True),
         column("effective_requests", REAL, "requests",
-            "number of independent requests that would be as strong evidence as these correlated"
-            " requests (docs/explanation/verdict.md)"),
+            "number of independent requests that would give as much evidence as these requests,"
+            " whose latencies are correlated (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out or were not sent",
                null=True),
@@ -176,7 +177,7 @@ SCHEMA = Schema(
         column("sla_ms", REAL, "ms",
             "largest latency that the SLA allows at the percentile sla_percentile", null=False),
         column("attained", REAL, "share",
-            "attainment: the share of requests within the latency of the SLA"),
+            "share of requests within the latency of the SLA (attainment)"),
         column("attained_low", REAL, "share",
             "lower end of the 95 % interval of `attained` (docs/explanation/verdict.md)"),
         column("attained_high", REAL, "share",
@@ -185,20 +186,20 @@ SCHEMA = Schema(
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("worst_minute_start_s", WHOLE, "s",
-            "time from the start of the window to the start of the worst minute: the 60 s with the"
-            " lowest attainment, or the whole window if it is shorter", null=True),
+            "time from the start of the window to the start of the worst minute. The worst minute"
+            " is the 60 s with the lowest attainment, or the whole window if the window is"
+            " shorter.", null=True),
         column("worst_minute_requests", WHOLE, "requests",
             "number of requests with an intended send time in the worst minute", null=True),
         column("worst_minute_attained", REAL, "share",
-            "attainment in the worst minute: the share of the requests of this minute with a"
-            " latency within the SLA"),
+            "share of the requests of the worst minute with a latency within the SLA"),
         column("bursts", WHOLE, "",
             "number of bursts in the arrivals of the tenant (docs/explanation/replay.md)",
                null=True),
         column("worst_recovery_s", REAL, "s",
-            "longest recovery time: from the end of a burst until all its requests have ended and"
-            " the SLA has held for one second; infinite if the server had not recovered by the end"
-            " of the window"),
+            "longest recovery time after a burst: from the end of the burst until all its requests"
+            " have ended and the SLA has held for one second. Infinite if the server had not"
+            " recovered by the end of the window."),
         column("most_in_flight", WHOLE, "requests",
             "largest number of requests that are past their intended send time and have no"
             " response yet", null=True),
@@ -210,10 +211,11 @@ SCHEMA = Schema(
         column("unsent", WHOLE, "requests",
             "number of requests that the client dropped", null=True),
         column("client_cpu", REAL, "cores",
-            "utilisation of the client: CPU time of the client divided by the wall time"),
+            "the larger of two values: CPU time per second of the tenant's busiest client process,"
+            " and CPU time per second of all clients divided by the number of client cores"),
         column("verdict", TEXT, "",
-            "verdict on the tenant in this phase; infeasible: the model cannot be exported for a"
-            " setting of a grid",
+            "verdict on the tenant in this phase: ok, sla_missed, client_limited, disturbed,"
+            " failed, blocked or infeasible (the model cannot be exported for a setting of a grid)",
                choices=(*ReplayVerdict, "failed", "blocked", "infeasible")),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],

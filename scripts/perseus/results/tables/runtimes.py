@@ -20,14 +20,14 @@ from perseus.study.setting import MARK
 
 DESCRIPTION = (
     "One row per dedicated peak of a model that was measured with several runtimes or precisions."
-    " The table is empty without a model of this kind."
+    " The table is empty without a model that was measured in this way."
 )
 TITLE = "Runtimes"
 NOTE = (
     "The table compares limits of a model alone, in settings that differ only in runtime and"
-    " precision; 95 % intervals are in brackets. P(fastest) compares only runtimes that computed"
-    " in the same precision. Another precision has other operations and other responses: the ratio"
-    " to fp32 shows the gain of the precision, and not which runtime is faster."
+    " precision. 95 % intervals are in brackets. P(fastest) compares only runtimes that computed in"
+    " the same precision. Another precision has other operations and other responses. Therefore,"
+    " the ratio to fp32 shows the gain of the precision, and not which runtime is faster."
 )
 SHOWN = {
     "model": "mix",
@@ -47,18 +47,20 @@ SCHEMA = Schema(
         column("question", TEXT, "",
             "name of the model, with the settings that are equal in all compared rows"),
         column("model", TEXT, "", "name of the model"),
-        column("preset", TEXT, "", "preset: how much evidence the study collects"),
+        column("preset", TEXT, "",
+            "name of the preset, which sets how much evidence the study collects"),
         column("mix", TEXT, "", "name of the tenant, as in the table peaks"),
-        column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
-        column("cores", WHOLE, "cores", "cores of the server", least=1),
+        column("device", TEXT, "",
+            "device that computes the networks: cpu or gpu", choices=("cpu", "gpu")),
+        column("cores", WHOLE, "cores", "number of cores of the server", least=1),
         column("asked_precision", TEXT, "",
-            "configured numeric precision; empty if only the server knows the precision"),
+            "configured numeric precision. Empty if only the server knows the precision."),
         column("precision", TEXT, "",
             "numeric precision of the computation, as in the table peaks"),
         column("runtime", TEXT, "", "runtime that executes the network"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "name of the scenario: a server and the tenants (models) on it"),
+            "name of the scenario, a server with its tenants (models)"),
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
         column("verdict", TEXT, "", "verdict, as in the table peaks"),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
@@ -68,11 +70,10 @@ SCHEMA = Schema(
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("rank", WHOLE, "",
-            "rank of the runtime by its limit, among runtimes with the same precision: 1 is the"
-            " fastest; null if the limit is unknown", null=True, least=1),
+            "rank of the runtime by its limit, among runtimes with the same precision, from 1 for"
+            " the fastest. Null if the limit is unknown.", null=True, least=1),
         column("rate_ratio", REAL, "",
-            "limit of this runtime in requests/s / limit of the fastest runtime with the same"
-            " precision",
+            "limit of this runtime / limit of the fastest runtime with the same precision",
                least=0),
         column("ratio_low", REAL, "",
             "lower end of the 95 % interval of `rate_ratio`",
@@ -81,19 +82,19 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `rate_ratio`", least=0, most=inf),
         column("probability_fastest", REAL, "",
             "probability that the runtime is the fastest with the same precision: the share of the"
-            " joint draws in which its limit is highest; null if the 95 % interval of a limit has"
-            " an open end",
+            " joint draws in which its limit is highest. Null if the 95 % interval of a limit has"
+            " an open end.",
                least=0, most=1),
         column("fp32_ratio", REAL, "",
-            "limit of this runtime / limit of the fastest runtime in fp32, which shows the gain of"
-            " another precision; null in fp32", least=0),
+            "limit of this runtime / limit of the fastest runtime in fp32. The ratio shows the gain"
+            " of another precision. Null in fp32.", least=0),
         column("fp32_ratio_low", REAL, "",
             "lower end of the 95 % interval of `fp32_ratio`", least=0),
         column("fp32_ratio_high", REAL, "",
             "upper end of the 95 % interval of `fp32_ratio`", least=0, most=inf),
         column("relative_error", REAL, "",
-            "relative error of the served responses, compared with the responses of the network in"
-            " fp32 (docs/evidence/exports.md): the largest error of all repeats", least=0),
+            "largest relative error of the served responses over all repeats, compared with the"
+            " responses of the network in fp32 (docs/evidence/exports.md)", least=0),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -101,7 +102,7 @@ SCHEMA = Schema(
         ascending("ratio_low", "rate_ratio", "ratio_high"),
         ascending("fp32_ratio_low", "fp32_ratio", "fp32_ratio_high"),
         holds(
-            "rate_ratio is at most 1: no runtime is faster than the fastest"
+            "rate_ratio is at most 1, since no runtime is faster than the fastest"
             " runtime", lambda rate_ratio: rate_ratio <= 1),
     ],
 )  # fmt: skip

@@ -26,28 +26,28 @@ SCHEMA = Schema(
             " server / dedicated peak)", least=0),
         column("speed_change", REAL, "",
             "speed of the host in the shared cells / its speed in the dedicated cells, from"
-            " saturation probes (geometric mean over the tenants); `sharing_ratio` corrects for"
-            " this change of speed (docs/explanation/sharing-ratio.md)", least=0),
+            " saturation probes (geometric mean over the tenants). `sharing_ratio` is corrected for"
+            " this change of speed (docs/explanation/sharing-ratio.md).", least=0),
         column("saving", REAL, "share",
             "saving of the shared server, relative to the cost of dedicated servers: 1 - 1 /"
-            " sharing_ratio; if the saving is negative, sharing costs more", least=-inf),
+            " sharing_ratio. If the saving is negative, sharing costs more.", least=-inf),
         column("ci_low", REAL, "share",
             f"lower end of the 95 % interval of `saving` {CI}", least=-inf),
         column("ci_high", REAL, "share",
             f"upper end of the 95 % interval of `saving` {CI}", least=-inf),
         column("probability_of_saving", REAL, "",
             "probability that sharing saves money: the share of the posterior draws with a saving"
-            " above 0; null if an end of the 95 % interval is open", least=0, most=1),
+            " above 0. Null if an end of the 95 % interval is open.", least=0, most=1),
         column("ci_simultaneous_low", REAL, "share",
-            "lower end of the simultaneous 95 % interval of the saving. These intervals hold for"
-            " all load lines of the scenario at once with a probability of 95 %, so also for the"
-            " largest saving",
+            "lower end of the simultaneous 95 % interval of the saving. The simultaneous intervals"
+            " contain the savings of all load lines of the scenario, so also the largest saving,"
+            " with a probability of 95 %.",
                least=-inf),
         column("ci_simultaneous_high", REAL, "share",
             "upper end of the simultaneous 95 % interval of the saving", least=-inf),
         column("noise_floor", REAL, "share",
-            "noise floor of the host: in only 5 % of cases, two measurements with the same"
-            " configuration differ by more than this share; null without an experiment `aa`",
+            "noise floor of the host. In only 5 % of cases, two measurements with the same"
+            " configuration differ by more than this share. Null without an experiment `aa`.",
                most=inf),
         column("lines_compared", WHOLE, "",
             "number of load lines of the scenario that the simultaneous intervals cover"),

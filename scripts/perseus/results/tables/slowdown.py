@@ -30,23 +30,24 @@ class SlowdownRecord(Record):
 
     rates_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the offered rate in requests/s; null if the rate is a share of a"
-            " dedicated peak that the search did not find"
+            "per tenant, the offered rate in requests/s. Null if the rate is a share of a dedicated"
+            " peak that the search did not find."
         )
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
             "per tenant, the dedicated peak in requests/s, if the offered rate is a share of this"
-            " peak; empty for absolute rates"
+            " peak. Empty for absolute rates."
         )
     )
     steps: tuple[Step, ...] = Field(
         description=(
-            "one entry per window, in the order of the windows: the round, the tenants with load,"
-            " `outcome` (ok, client_limited or disturbed) with its `reason`, and, if ok, the"
-            " results of each tenant in `seen`: number of requests, share of requests with a"
-            " response, verdict on the SLA, and the mean (by batch means) and the p95 of the"
-            " latency in ms, each with its 95 % interval (null for an end without a bound)"
+            "one entry per window, in the order of the windows. An entry has the round, the tenants"
+            " with load, and `outcome` (ok, client_limited or disturbed) with its `reason`. If the"
+            " outcome is ok, `seen` has the results of each tenant: number of requests, share of"
+            " requests with a response, verdict on the SLA, and the mean (by batch means) and the"
+            " p95 of the latency in ms, each with its 95 % interval. An open end of an interval is"
+            " null."
         )
     )
 
@@ -87,24 +88,24 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("beside", TEXT, "",
-            "name of the other tenant under load; the tenant's own name if the row compares two"
-            " windows of the tenant alone (A/A)"),
+            "name of the other tenant under load. If the row compares two windows of the tenant"
+            " alone (A/A), this is the tenant's own name."),
         column("rate_rps", REAL, "requests/s", "offered rate of the tenant"),
         column("beside_rps", REAL, "requests/s",
             "offered rate of the tenant in the column `beside`"),
         column("comparisons", WHOLE, "",
-            "number of valid comparisons of two consecutive windows: one window beside the other"
-            " tenant, one window alone"),
+            "number of valid comparisons. A comparison has two consecutive windows: the tenant"
+            " beside the other tenant, and the tenant alone."),
         column("over_sla", WHOLE, "",
-            "number of comparisons in which the tenant failed its SLA beside the other tenant"),
+            "number of comparisons in which the tenant violated its SLA beside the other tenant"),
         column("alone_mean_ms", REAL, "ms",
             "mean latency of the tenant alone, as the geometric mean over the windows"),
         column("mean_ms", REAL, "ms",
             "mean latency of the tenant beside the other tenant, as the geometric mean over the"
             " windows"),
         column("slowdown", REAL, "",
-            "slowdown of the mean latency (beside the other tenant / alone), as the geometric mean"
-            " over the comparisons", least=0),
+            "mean latency beside the other tenant / mean latency alone, as the geometric mean over"
+            " the comparisons", least=0),
         column("slowdown_low", REAL, "", "lower end of the 95 % interval of `slowdown`",
                least=0),
         column("slowdown_high", REAL, "",
@@ -116,8 +117,8 @@ SCHEMA = Schema(
             "95th percentile of the latency of the tenant beside the other tenant, as the"
             " geometric mean over the windows"),
         column("p95_slowdown", REAL, "",
-            "slowdown of the 95th percentile of the latency (beside the other tenant / alone), as"
-            " the geometric mean over the comparisons", least=0),
+            "p95 of the latency beside the other tenant / p95 of the latency alone, as the"
+            " geometric mean over the comparisons", least=0),
         column("p95_slowdown_low", REAL, "",
             "lower end of the 95 % interval of `p95_slowdown`",
                least=0),
@@ -125,12 +126,14 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `p95_slowdown`", least=0),
         column("beyond_noise", FLAG, "",
             "true if the slowdown differs significantly from the slowdown in the A/A row of the"
-            " tenant: the 95 % interval of their ratio excludes 1; null in the A/A row",
+            " tenant. Then the 95 % interval of the ratio of these slowdowns excludes 1. Null in"
+            " the A/A row.",
                null=True),
         column("verdict", TEXT, "",
-            "verdict on the pair of tenants; infeasible: the server does not keep up with the load"
-            " of the pair, or of the tenant alone; uncertified: no requests, or missing responses"
-            " while the tenant is alone",
+            "verdict on the pair of tenants: ok, blocked, client_limited, disturbed, throttled,"
+            " failed, infeasible (the server does not keep up with the load of the pair, or of the"
+            " tenant alone) or uncertified (no requests, or missing responses while the tenant is"
+            " alone)",
                choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],

@@ -66,16 +66,16 @@ class SoakRecord(Record):
 
     rates_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the offered rate in requests/s; null if the rate is a share of a"
-            " dedicated peak that the search did not find"
+            "per tenant, the offered rate in requests/s. Null if the rate is a share of a dedicated"
+            " peak that the search did not find."
         )
     )
     readings: tuple[Reading, ...] = Field(
         description=(
-            "one reading after each window: `time_ns` (monotonic clock), `memory_bytes` (the sum"
-            " of the resident sets of the processes of the server) and `open_files` (the number of"
-            " file descriptors that these processes have open); null if this host cannot read the"
-            " value"
+            "one reading after each window. `time_ns` is the time on the monotonic clock."
+            " `memory_bytes` is the sum of the resident memory of the server's processes, and"
+            " `open_files` is the number of file descriptors that these processes have open. A"
+            " value that this host cannot read is null."
         )
     )
 
@@ -160,55 +160,58 @@ VERDICTS = ("ok", "infeasible", "blocked", "client_limited", "disturbed", "throt
 SCHEMA = Schema(
     [
         *CELL,
-        column("tenant", TEXT, "", "name of the tenant; null for quantities of the whole server",
+        column("tenant", TEXT, "", "name of the tenant. Null for quantities of the whole server.",
                null=True),
         column("quantity", TEXT, "",
-            "quantity that may drift: of a tenant, the median latency (p50), the latency at the"
-            " percentile of the SLA (such as p95) or failed requests; of the server, memory or"
-            " open files"),
+            "quantity that may drift. For a tenant, this is the median latency (p50), the latency"
+            " at the percentile of the SLA (such as p95) or failed requests. For the server, this"
+            " is memory or open files."),
         column("unit", TEXT, "",
             "unit of the columns `level` and `per_hour`: ms, MB (10^6 bytes), files or % (of the"
             " requests)"),
         column("rate_rps", REAL, "requests/s",
-            "offered rate of the tenant; null for quantities of the whole server"),
+            "offered rate of the tenant. Null for quantities of the whole server."),
         column("windows", WHOLE, "windows",
             "number of windows with a value of the quantity, warm-up included"),
         column("warm_up_hours", REAL, "h",
-            "length of the warm-up: time from the first window to the first window that counts"),
+            "length of the warm-up, from the first window to the first window that counts"),
         column("hours", REAL, "h", "time from the first window that counts to the last window"),
         column("level", REAL, "see unit",
-               "level: the value of the fitted straight line at the end of the"
-               " warm-up", least=-inf),
+               "value of the quantity at the end of the warm-up, from the fitted straight"
+               " line", least=-inf),
         column("per_hour", REAL, "unit/h",
-            "change of the quantity per hour: the slope of the fitted straight line", least=-inf),
+            "change of the quantity per hour, from the slope of the fitted straight"
+            " line", least=-inf),
         column("low_per_hour", REAL, "unit/h",
             "lower end of the 95 % interval of `per_hour`", least=-inf),
         column("high_per_hour", REAL, "unit/h",
             "upper end of the 95 % interval of `per_hour`", least=-inf),
         column("drift", TEXT, "",
-            "trend of the quantity; infinite at times: in some windows, more requests failed than"
-            " the percentile leaves out",
+            "trend of the quantity: steady, grows, falls, too short to tell, or infinite at times"
+            " (in some windows, more requests failed than the percentile leaves out)",
                choices=Trend),
         column("exceedance", REAL, "share",
-            "exceedance in all valid windows: the share of requests that took longer than the SLA"
-            " or had no response; null unless the quantity is the latency at the percentile of the"
-            " SLA",
+            "share of the requests in all valid windows that took longer than the SLA or had no"
+            " response (exceedance). Only the row of the latency at the percentile of the SLA has a"
+            " value.",
                most=1),
         column("allowed", REAL, "share",
-            "share of requests that the SLA allows to be late; null unless the quantity is the"
-            " latency at the percentile of the SLA", most=1),
+            "share of requests that the SLA allows to be late. Only the row of the latency at the"
+            " percentile of the SLA has a value.", most=1),
         column("requests", WHOLE, "requests",
-            "number of requests in all valid windows; null unless the quantity is failed"
-            " requests", null=True),
+            "number of requests in all valid windows. Only the row of failed requests has a"
+            " value.", null=True),
         column("failed_requests", WHOLE, "requests",
             "number of failed requests: errors, refusals, and requests without a response by the"
             " end of their window", null=True),
         column("failing_from_hours", REAL, "h",
-            "time from the first window to the first window with too many failed requests: over 1"
-            " % in this window, and significantly over 1 % from this window to the end"
-            " (docs/explanation/soak.md); null without a window of this kind"),
+            "time from the first window to the first window with too many failed requests"
+            " (docs/explanation/soak.md). Over 1 % of the requests failed in this window, and"
+            " significantly over 1 % failed from this window to the end. Null without this"
+            " window."),
         column("verdict", TEXT, "",
-            "verdict on the cell; infeasible: the server died under the load", choices=VERDICTS),
+            "verdict on the cell: ok, blocked, client_limited, disturbed, throttled, failed or"
+            " infeasible (the server died under the load)", choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "tenant", "quantity"),

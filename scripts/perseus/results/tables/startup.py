@@ -32,11 +32,11 @@ class StartupRecord(Record):
 
     starts: tuple[Start, ...] = Field(
         description=(
-            "one entry per start of the server, in the order of the starts: the requested state of"
-            " the page cache, the share of the model files that is in memory before the start, the"
-            " seconds until the server is ready, and per tenant the load time in seconds, the"
-            " latency of the first inference in ms, and the median latency of later inferences in"
-            " ms"
+            "one entry per start of the server, in the order of the starts. An entry has the"
+            " requested state of the page cache, the share of the model files that was in memory"
+            " before the start, and the seconds until the server was ready. Per tenant, it has the"
+            " load time in seconds, the latency of the first inference in ms, and the median"
+            " latency of later inferences in ms."
         )
     )
 
@@ -48,9 +48,9 @@ DESCRIPTION = (
 )
 TITLE = "Starts of servers"
 NOTE = (
-    "Perseus starts fresh servers, one after another. Ready: the time from the start until all"
-    " models are ready. Load: the load time of each model. First inference: the latency of the"
-    " very first inference of a model. Steady inference: the median latency of later inferences."
+    "Perseus starts fresh servers, one after another. Ready is the time from the start until all"
+    " models are ready. Load is the load time of each model. First inference is the latency of the"
+    " very first inference of a model. Steady inference is the median latency of later inferences."
 )
 SHOWN = {
     "cell": "cell",
@@ -70,8 +70,8 @@ SCHEMA = Schema(
     [
         *CELL,
         column("start", WHOLE, "",
-            "number of the start of the server, counted from 1 separately for each state of the"
-            " page cache; null if no server started", null=True, least=1),
+            "number of the start of the server, counted from 1 for each state of the page cache."
+            " Null if no server started.", null=True, least=1),
         column("page_cache", TEXT, "",
             "requested state of the page cache: warm (the model files stay in the page cache) or"
             " cold (Perseus asks the system to drop the model files from the page cache before the"
@@ -87,15 +87,16 @@ SCHEMA = Schema(
             "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("load_s", REAL, "s",
-            "time in which the server loads the model, from the log of the server; null if the log"
-            " is not on this host"),
+            "time in which the server loads the model, from the log of the server. Null if the log"
+            " is not on this host."),
         column("first_inference_ms", REAL, "ms",
             "latency of the very first request of the tenant after the start of the server"),
         column("steady_inference_ms", REAL, "ms",
-            "median latency of later requests, sent one after another"),
+            "median latency of later requests, which are sent one after another"),
         column("verdict", TEXT, "",
-            "outcome of the cell; failed: a start of the server failed, which ended the cell;"
-            " infeasible: the model cannot be exported for a setting of a grid", choices=VERDICTS),
+            "outcome of the cell: ok, blocked, client_limited, disturbed, throttled, failed (a"
+            " start of the server failed, which ended the cell) or infeasible (the model cannot be"
+            " exported for a setting of a grid)", choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "page_cache", "start", "tenant"),

@@ -23,7 +23,7 @@ SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("cell", TEXT, "", "folder of the raw results"),
-        column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
+        column("repeat", WHOLE, "", "number of the repeat, counted from 1", least=1),
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("rate_rps", REAL, "requests/s", "certified rate of the tenant in this repeat"),
@@ -47,31 +47,31 @@ SCHEMA = Schema(
         column("requests", WHOLE, "requests",
             "number of requests in the last window that certified the rate", null=True),
         column("effective_requests", REAL, "requests",
-            "number of independent requests that would be as strong evidence as these correlated"
-            " requests (docs/explanation/verdict.md)"),
+            "number of independent requests that would give as much evidence as these requests,"
+            " whose latencies are correlated (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches",
-            "number of batches from which the batch-means interval of the exceedance is computed"
-            " (docs/explanation/verdict.md)", null=True),
+            "number of batches (groups of consecutive requests) from which the bounds of the"
+            " exceedance are computed (docs/explanation/verdict.md)", null=True),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent", null=True),
         column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of `p95_ms`"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of `p95_ms`; infinite if there are too few requests"
-            " for an upper bound"),
+            "upper end of the 95 % interval of `p95_ms`. Infinite if there are too few requests for"
+            " an upper bound."),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
-        column("alone_p95_ms", REAL, "ms", "95th percentile of the latency of the tenant alone on"
-                                           " the same server at the same rate; null in dedicated"
-                                           " scenarios"),
+        column("alone_p95_ms", REAL, "ms",
+            "95th percentile of the latency of the tenant alone on the same server at the same"
+            " rate. Null in dedicated scenarios."),
         column("slowdown", REAL, "", "slowdown that the other tenants cause: p95_ms / alone_p95_ms",
                least=0),
         column("slowdown_low", REAL, "",
             "lower end of the 95 % interval of `slowdown`, from the intervals of p95_ms and"
             " alone_p95_ms", least=0),
         column("slowdown_high", REAL, "",
-            "upper end of the 95 % interval of `slowdown`; infinite if there are too few requests"
-            " for an upper bound",
+            "upper end of the 95 % interval of `slowdown`. Infinite if there are too few requests"
+            " for an upper bound.",
                least=0),
         column("sla_percentile", REAL, "%",
             "percentile of the latency that the SLA limits", null=False),
@@ -79,18 +79,20 @@ SCHEMA = Schema(
             "largest latency that the SLA allows at the percentile sla_percentile", null=False),
         column("sla_percentile_ms", REAL, "ms", "measured latency at the percentile of the SLA"),
         column("exceedance", REAL, "share",
-            "exceedance: the share of late requests, failed requests included"),
+            "share of the requests that exceeded the latency of the SLA or failed (exceedance)"),
         column("exceedance_low", REAL, "share",
-            "lower one-sided bound of the exceedance, at the confidence of the verdict"),
+            "lower one-sided bound of the share of late requests, at the confidence of the"
+            " verdict"),
         column("exceedance_high", REAL, "share",
-            "upper one-sided bound of the exceedance, at the confidence of the verdict"),
-        column("queue_ms", REAL, "ms", "mean queue time in the server"),
+            "upper one-sided bound of the share of late requests, at the confidence of the"
+            " verdict"),
+        column("queue_ms", REAL, "ms", "mean time that a request waits in the queue of the server"),
         column("compute_ms", REAL, "ms",
             "mean service time in the server: preparation of the inputs, inference, and"
             " preparation of the outputs"),
         column("client_ms", REAL, "ms",
-            "mean latency minus queue_ms and compute_ms: time for the transfer over the network,"
-            " and in the client"),
+            "mean time of a request in transport and in the client: mean latency minus queue_ms and"
+            " compute_ms"),
         column("unloaded_p50_ms", REAL, "ms",
             "median latency without load, from requests that are sent one after another"),
         column("first_inference_ms", REAL, "ms",
@@ -99,14 +101,14 @@ SCHEMA = Schema(
             "time from the start of the server until all models are ready"),
         column("preprocessing", TEXT, "",
             "program that converts images into tensors: client (before the window starts) or"
-            " server; empty if the requests contain tensors", choices=("", "client", "server")),
+            " server. Empty if the requests contain tensors.", choices=("", "client", "server")),
         column("request_bytes", REAL, "bytes",
             "mean size of the inputs of a request of the tenant"),
         column("client_cpu_ms", REAL, "ms",
             "CPU time that the client of this tenant uses per request"),
         column("client_preprocess_ms", REAL, "ms",
-            "CPU time that the client needs to convert images into the tensors of a request; this"
-            " time is not part of client_cpu_ms or of any latency"),
+            "CPU time that the client needs to convert images into the tensors of a request. This"
+            " time is not part of client_cpu_ms or of any latency."),
         column("server_cpu_ms", REAL, "ms",
             "CPU time of the server per request, as the mean over the requests of all tenants"),
     ],
