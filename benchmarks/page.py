@@ -75,11 +75,11 @@ is the limit, not a queue. Inputs are in system shared memory.
     "coverage": """## Coverage of the intervals
 
 **Question:** Do 95 % intervals contain the true limit, and do certified rates stay below this
-limit? **Method:** 100 or 200 searches with the preset `quick`, whose verdicts have a confidence of
-90 %, run against each simulated server; in one case, each search has another random server. The
-truth is the limit in a long run, at the median speed of the host during the search. On hosts whose
-speed changes, the interval must also contain a rate between the long-run limit and the truth; on
-hosts with strong bursts, this goal replaces the goal for the truth.
+limit? **Method:** For each simulated server, 100 or 200 searches run with the preset `quick`, whose
+verdicts have a confidence of 90 %. In one case, each search has another random server. The truth is
+the limit in a long run, at the median speed of the host during the search. On hosts whose speed
+changes, the interval must also contain a rate between the long-run limit and the truth. On hosts
+with strong bursts, this goal replaces the goal for the truth.
 [Accuracy](../explanation/accuracy.md) has the results by server and host.
 """,
     "sharing": """## Coverage of the sharing ratio
@@ -100,9 +100,8 @@ processor sharing, the measured service times and the same slowdown.
 
 **Question:** How much does each rule of the estimate contribute? **Method:** The benchmark compares
 the estimate without one rule (ours) and the estimate with all rules (peer), in the same simulated
-searches with the preset `quick`. Each share comes from 70 to 100 searches; for a share of 95 %, the
-standard error is 2.5 %. If the ratio of widths or errors is above 1, the rule improves the
-estimate.
+searches with the preset `quick`. Each share comes from 70 to 100 searches. The standard error of a
+share of 95 % is 2.5 %. If the ratio of widths or errors is above 1, the rule improves the estimate.
 """,
     "repeats": """## Coverage of the intervals from few repeats
 
@@ -135,7 +134,7 @@ alternate with dry runs of a trivial workflow with as many jobs. Values are medi
 
 **Question:** How much time and memory do the tables, figures and report of a large study need?
 **Method:** The study `scale` with one repeat has synthetic raw results in the format of real cells.
-One process makes each output, and the page cache has none of its inputs; *memory* is the peak
+One process makes each output, and the page cache has none of its inputs. *Memory* is the peak
 memory of the process. The last case has the difference between the time for all requests and the
 time for the same cells with one hundredth of the requests.
 """,
@@ -160,8 +159,9 @@ percentage in the column *case*.
 pair of `benchmarks/pairs/` is predicted without its own measurement, by the [prediction
 model](../explanation/frontier.md) that the other mixes select. The benchmark also replays each
 study (a file of this folder) in 25 orders of its models: the first mixes count as measured, and
-Perseus predicts an interval for each later mix. *Without the minimum width*, the interval ignores
-the uncertainty of the measured mixes.
+Perseus predicts an interval for each later mix. The *share within the 90 % prediction interval* is
+the share of the later mixes whose measured ratio lies in the interval. *Without the minimum width*,
+the interval ignores the uncertainty of the measured mixes.
 """,
 }
 
@@ -219,10 +219,7 @@ def _met(goals: Sequence[Cells]) -> str:
 
 
 def _overview(part: Part) -> Cells:
-    missed = [
-        f"{row['case']}, {row['metric']}: {row[_bounded(row)]} ({row['goal']})"
-        for row in map(_shown, _missed(part.goals))
-    ]
+    missed = [_sentence(row) for row in map(_shown, _missed(part.goals))]
     more = [f"and {len(missed) - MAX_MISSED} more"] if len(missed) > MAX_MISSED else []
     return {
         "part": f"[{part.title}](#{part.title.lower().replace(' ', '-')})",
@@ -231,6 +228,14 @@ def _overview(part: Part) -> Cells:
         "date": part.about["date"],
         "CPU": part.about["cpu"],
     }
+
+
+def _sentence(row: Cells) -> str:
+    """Return a sentence about a missed goal, with the value and the goal."""
+    column = _bounded(row)
+    what = "the ratio of" if column == "ratio" else "the"
+    goal = row["goal"].removeprefix(f"{column} ")
+    return f"{what} *{row['metric']}* is {row[column]} (goal: {goal}) in the case *{row['case']}*"
 
 
 def _section(part: Part) -> str:
