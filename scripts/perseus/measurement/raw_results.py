@@ -100,7 +100,7 @@ WINDOWS_SCHEMA = pa.schema(
         column("completed_ratio", REAL, "share",
             "share of the counted requests that got a valid response by the end of the window"),
         column("backlog_growth_rps", REAL, "requests/s",
-            "increase of the number of requests in flight per second " + _METHOD),
+            "increase per second of the number of requests in flight " + _METHOD),
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag (actual minus intended send time)"),
         column("client_cpu", REAL, "cores",

@@ -51,7 +51,7 @@ LOAD_LINE = [
         "",
         "weights of a mix, such as 3 : 1. Here, the first tenant's share of its dedicated peak is"
         " three times the second tenant's share. If the mix follows the demand, the weights are"
-        " whole percent.",
+        " whole percentages.",
     ),
     column(
         "preset", TEXT, "", "name of the preset, which sets how much evidence the study collects"

@@ -350,7 +350,7 @@ class PeakRecord(Record):
         description=(
             "per tenant, its weight in the measured mix. The rate of a tenant is proportional to"
             " weight x dedicated peak. If the mix follows the demand, the weights are whole"
-            " percent. Empty for load lines that are no mix."
+            " percentages. Empty for load lines that are no mix."
         ),
     )
     dedicated_rps: dict[str, Number] = Field(

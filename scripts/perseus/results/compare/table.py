@@ -67,8 +67,8 @@ SCHEMA = Schema(
         column("base_high", REAL, "",
             "upper end of the 95 % interval of `base`", least=0),
         column("new", REAL, "",
-            "value in the new results. Peaks and costs are for the base results' proportion of the"
-            " tenants' rates.", least=0),
+            "value in the new results. Peaks and costs use the proportion of the tenants' rates in"
+            " the base results.", least=0),
         column("new_low", REAL, "", "lower end of the 95 % interval of `new`", least=0),
         column("new_high", REAL, "", "upper end of the 95 % interval of `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),

@@ -48,8 +48,9 @@ SCHEMA = Schema(
             " the SLA latency down to 50, 100, 200, 500, 1000, ... ms.",
                null=False),
         column("client_cpu", REAL, "cores",
-            "CPU time of the busiest client process divided by the wall time, at the client"
-            " ceiling"),
+            "the larger of two values at the client ceiling: CPU time per second of the busiest"
+            " client process, and CPU time per second of all clients divided by the number of"
+            " client cores"),
         column("closed_loop_rps", REAL, "requests/s",
 
 

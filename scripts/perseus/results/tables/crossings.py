@@ -33,7 +33,7 @@ NOTE = (
     " server if that rate is less. All servers are of one type, and planned with the lower limits"
     " of their capacities. The table names shared servers only if they are cheaper than dedicated"
     " servers. A saving is reliable if shared servers are also cheaper at the estimated capacities"
-    f" and in at least {RELIABLE:.0%} of the random draws of the capacities. Saving is the lowest"
+    f" and in at least {RELIABLE:.0%} of the random draws of the capacities. 'Saving' is the lowest"
     " and the highest saving in the range, relative to the cheapest dedicated servers for the same"
     " demand. P(saving > 0) is the lowest probability of a saving in the range."
 )

@@ -41,7 +41,7 @@ SCHEMA = Schema(
     [
         *CELL,
         column("levels", WHOLE, "",
-            "number of concurrencies at which the server limited the throughput"),
+            "number of measured concurrencies at which the server limited the throughput"),
         column("law", TEXT, "",
             "law that fits the throughput best: queueing network or universal scalability law."
             " docs/explanation/closed-loops.md defines the symbols of both laws.",

@@ -19,8 +19,8 @@ NOTE = (
     "The table shows what the same servers cost in other regions, or as other instances"
     " (`other_prices`). The cost is in USD per million inferences at the estimated limit, with 95 %"
     " intervals in brackets. The share is the part of the instance and of its price that belongs to"
-    " a server. Valid on is the day on which the price was valid, if known (from the column Date of"
-    " the price list, or from costs.priced_on)."
+    " a server. 'Valid on' is the day on which the price was valid, if known (from the column Date"
+    " of the price list, or from costs.priced_on)."
 )
 SHOWN = {
     "server": "server",

@@ -25,7 +25,7 @@ NOTE = (
     " models. Each prediction leaves out the measurements of the mix, of one of its models, or of"
     " the whole server. The error is |predicted / measured - 1|. The bias is the mean of (predicted"
     " / measured - 1). The noise is the relative uncertainty of the measured ratios (half the width"
-    " of the 95 % interval / ratio, as the median over the mixes). Infeasible is the number of"
+    " of the 95 % interval / ratio, as the median over the mixes). 'Infeasible' is the number of"
     " measured mixes that violate an SLA at every load, for which there is no error."
 )
 SHOWN = {

@@ -123,11 +123,11 @@ DESCRIPTION = (
 TITLE = "Bursts and traces"
 NOTE = (
     "The client sends the same arrivals to all tenants together (shared) and to each tenant alone"
-    " on the same server. Attained is the share of requests within the SLA, with its 95 % interval"
-    " in brackets. The worst minute may begin at any second. The recovery is the time from the end"
-    " of a burst until all its requests have ended and the SLA has held for one second. Sent on"
-    " time is the share of requests that the client sent within 1 ms of the intended send time. If"
-    " few requests were sent on time, the client and not the server delayed requests."
+    " on the same server. 'Attained' is the share of requests within the SLA, with its 95 %"
+    " interval in brackets. The worst minute may begin at any second. The recovery is the time from"
+    " the end of a burst until all its requests have ended and the SLA has held for one second."
+    " 'Sent on time' is the share of requests that the client sent within 1 ms of the intended send"
+    " time. If few requests were sent on time, the client and not the server delayed requests."
 )
 SHOWN = {
     "cell": "cell",
@@ -177,7 +177,7 @@ SCHEMA = Schema(
         column("sla_ms", REAL, "ms",
             "largest latency that the SLA allows at the percentile sla_percentile", null=False),
         column("attained", REAL, "share",
-            "share of requests within the latency of the SLA (attainment)"),
+            "share of requests with a response within the latency of the SLA (attainment)"),
         column("attained_low", REAL, "share",
             "lower end of the 95 % interval of `attained` (docs/explanation/verdict.md)"),
         column("attained_high", REAL, "share",

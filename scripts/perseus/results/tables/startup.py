@@ -48,9 +48,10 @@ DESCRIPTION = (
 )
 TITLE = "Starts of servers"
 NOTE = (
-    "Perseus starts fresh servers, one after another. Ready is the time from the start until all"
-    " models are ready. Load is the load time of each model. First inference is the latency of the"
-    " very first inference of a model. Steady inference is the median latency of later inferences."
+    "Perseus starts fresh servers, one after another. 'Ready' is the time from the start until all"
+    " models are ready. 'Load' is the load time of each model. 'First inference' is the latency of"
+    " the very first inference of a model. 'Steady inference' is the median latency of later"
+    " inferences."
 )
 SHOWN = {
     "cell": "cell",
