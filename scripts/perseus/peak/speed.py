@@ -24,8 +24,8 @@ SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
 LONGEST_S seconds."""
 
 ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
-"""A window of a round lasts ROUND_REQUESTS times the latency without load of the slowest tenant,
-but at least ROUND_S and at most ROUND_LONGEST_S seconds."""
+"""A window of a round lasts ROUND_REQUESTS times the unloaded latency of the slowest tenant, but at
+least ROUND_S and at most ROUND_LONGEST_S seconds."""
 
 SURE = 4.0
 """Least number of standard errors by which two speeds differ significantly. The number is large,

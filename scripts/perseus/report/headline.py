@@ -35,10 +35,10 @@ class Headline:
 
 
 def headline(tables: Tables) -> Headline:
-    """Return the headline of a study: its first known conclusion.
+    """Return the headline of a study: the first conclusion that the results allow.
 
-    The function tries, in this order, conclusions on the servers for the demand, sharing at growing
-    demand, sharing on full servers, the capacity of a server, and other experiments.
+    The order is: the servers for the demand; sharing at growing demand; sharing on full servers;
+    the capacity of one server; other experiments.
     """
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(

@@ -64,9 +64,9 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
     remarks = [
         Remark(
             "The ceiling of the client is unreliable",
-            f"beside {row['server']}, for requests of {row['models']}: {row['problem']}. The load"
-            " of the client is therefore left out. Stop other programs, and run `make again` to"
-            " measure the ceiling again.",
+            f"beside {row['server']}, for requests of {row['models']}: {row['problem']}. The"
+            " table therefore does not show how busy the client was. Stop other programs, and run"
+            " `make again` to measure the ceiling again.",
         )
         for row in ceilings
         if row["problem"]

@@ -66,8 +66,7 @@ FAR = 10.0
 axes."""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
-"""Largest height in mm of a panel for two tenants, and height of this panel as a share of its
-width."""
+"""A panel for two tenants is at most PLANE_MM high, and at most HEIGHT times as high as wide."""
 
 LEGEND_MM = 12.0
 EDGE = 1.05

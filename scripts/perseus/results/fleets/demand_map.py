@@ -51,7 +51,7 @@ def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
     """Yield, for 1, 2, 3, ... servers, the number of servers and their capacities for the two
     models, shape (2, ways).
 
-    Each column of the capacities is a different division of the servers among operating points. The
+    Each column has the capacities for one way to divide the servers among the operating points. The
     columns are in ascending order of the capacity for the first model.
     """
     columns = rates_rps.shape[1]

@@ -26,7 +26,7 @@ NOTE = (
     " the whole server. The error is |predicted / measured - 1|. The bias is the mean of (predicted"
     " / measured - 1). The noise is the relative uncertainty of the measured ratios (half the width"
     " of the 95 % interval / ratio, as the median over the mixes). 'Infeasible' is the number of"
-    " measured mixes that violate an SLA at every load, for which there is no error."
+    " measured mixes that violate an SLA at every load. Their error is unknown."
 )
 SHOWN = {
     "server": "server",
@@ -49,8 +49,9 @@ SCHEMA = Schema(
             f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),
         column("left_out", TEXT, "",
-            "measurements that the prediction of a mix does not use: those of the mix, of one of"
-            " its models (one prediction for each model), or of the whole server", choices=Out),
+            "measurements that the prediction of a mix leaves out: the mix itself, all mixes with"
+            " one of its models (each of its models is left out once), or all mixes of the server",
+               choices=Out),
         column("predictions", WHOLE, "",
             "number of predictions from which the errors in this row are computed", least=1),
         column("median_error", REAL, "share",

@@ -192,12 +192,12 @@ SCHEMA = Schema(
                choices=Trend),
         column("exceedance", REAL, "share",
             "share of the requests in all valid windows that took longer than the SLA or had no"
-            " response (exceedance). Only the row of the latency at the percentile of the SLA has a"
-            " value.",
+            " response (exceedance). A value stands only in the row of the latency whose percentile"
+            " is that of the SLA.",
                most=1),
         column("allowed", REAL, "share",
-            "share of requests that the SLA allows to be late. Only the row of the latency at the"
-            " percentile of the SLA has a value.", most=1),
+            "share of requests that the SLA allows to be late. A value stands only in the row of"
+            " the latency whose percentile is that of the SLA.", most=1),
         column("requests", WHOLE, "requests",
             "number of requests in all valid windows. Only the row of failed requests has a"
             " value.", null=True),
