@@ -1,12 +1,14 @@
 """Snakemake, and scripts that call it, as commands, without what every start of Python costs.
 
-A process of its own is forked from one that has imported Snakemake and what the rules and the fake
-steps import, but not Perseus, which tests edit. In it, files of Perseus that are as they are here
-are not parsed once more for their fingerprints, and steps run without a Python of their own.
+A process of its own is forked from one that has imported Snakemake, Perseus and what the rules and
+the fake steps import. It imports Perseus again if a test has edited it. Files of Perseus that are
+as they are here are not parsed once more for their fingerprints, and steps run without a Python of
+their own.
 """
 
 from __future__ import annotations
 
+import filecmp
 import gc
 import multiprocessing
 import os
@@ -15,8 +17,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 from types import SimpleNamespace
+
+import pytest
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 LIMIT_S = 120
@@ -44,6 +49,15 @@ WARM.set_forkserver_preload(
         "scipy.stats",
         "tritonclient.grpc",
         "dag.plugins_found",
+        "perseus.measurement.measure",
+        "perseus.measurement.moved_images",
+        "perseus.models.own_files",
+        "perseus.report.figures",
+        "perseus.results.compare.asked",
+        "perseus.results.measured",
+        "perseus.serving.triton_wheel",
+        "perseus.study.measure_tasks",
+        "perseus.study.read",
     ]
 )
 Parsed = Mapping[str, tuple[bytes, str, frozenset[str]]]
@@ -67,11 +81,20 @@ def _run(
 ) -> tuple[int, str, str]:
     messages = root / "output.txt", root / "errors.txt"
     here = dict(os.environ), _parsed()
+    _start()
     process = WARM.Process(target=_inside, args=(what, root, arguments, path, *messages, *here))
     process.start()
     process.join(LIMIT_S)
     assert process.exitcode is not None, "Snakemake hangs"
     return process.exitcode, *(each.read_text() for each in messages)
+
+
+@cache
+def _start() -> None:
+    """Start the process to fork from. Python 3.11 does not tell it where modules are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        ensure_running()
 
 
 @cache
@@ -102,6 +125,7 @@ def _inside(
     parsed: Parsed,
 ) -> None:
     gc.disable()  # it is over in a second
+    os.environ.clear()
     os.environ.update(environment)
     os.chdir(root)
     sys.path.insert(0, str(path))
@@ -110,6 +134,7 @@ def _inside(
         with message.open("w") as file:
             os.dup2(file.fileno(), stream.fileno())
     _run_steps_here()
+    _take_library(root / "scripts" / "perseus")
     _remember(root / "scripts", parsed)
     what(arguments)
 
@@ -142,6 +167,23 @@ def _run_steps_here() -> None:
         exec(step.source, {"__name__": "__main__", "snakemake": job})
 
     PythonScript.evaluate = evaluate
+
+
+def _take_library(folder: Path) -> None:
+    """Take the modules that are imported for those of a folder, or forget them if they differ."""
+    here = SCRIPTS / "perseus"
+    mine, theirs = (
+        {path.relative_to(root) for path in root.rglob("*.*") if path.suffix != ".pyc"}
+        for root in (here, folder)
+    )
+    same = mine == theirs and not any(filecmp.cmpfiles(here, folder, mine)[1:])
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] != "perseus":
+            continue
+        if not same:
+            del sys.modules[name]
+        elif hasattr(module, "__path__"):
+            module.__path__ = [path.replace(str(here), str(folder)) for path in module.__path__]
 
 
 def _remember(scripts: Path, parsed: Parsed) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -253,13 +254,16 @@ def drawing(style: FigureTask) -> Iterator[None]:
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
     """Save a figure as SVG and PNG with the same layout; the SVG file is reproducible."""
     fit(figure)
+    # `savefig` would draw each file twice.
     drawn = io.StringIO()
-    figure.savefig(drawn, format="svg", dpi=style.dpi, metadata={"Date": None})
+    figure.set_dpi(style.dpi)
+    FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})
     figure.set_layout_engine("none")
     with whole(svg) as partial:
         partial.write_text(compact(drawn.getvalue()), encoding="utf-8")
+    figure.set_dpi(style.dpi)  # `print_svg` has changed it
     with whole(png) as partial:
-        figure.savefig(partial, format="png", dpi=style.dpi)
+        FigureCanvasAgg(figure).print_png(partial)
 
 
 def is_known(value: Any) -> bool:
