@@ -2,7 +2,6 @@
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
 from perseus.host import parquet
@@ -11,20 +10,21 @@ from perseus.results.tables import TABLES, module_of
 
 
 def tables_of(rows):
-    """All tables of a study, of rows by table, in which columns may be missing."""
-    return empty_tables() | {name: table_of(name, of) for name, of in rows.items() if of}
+    """All tables of a study, of rows by table, in which columns may be missing. To read only."""
+    return {name: table_of(name, rows.get(name, [])) for name in TABLES}
 
 
-@cache
-def empty_tables():
-    """To read only."""
-    return {name: table_of(name, []) for name in TABLES}
+MADE = {}
+"""By their rows, since most studies of a test differ in one table."""
 
 
 def table_of(name, rows):
-    schema = module_of(name).SCHEMA
-    full = [{column: row.get(column) for column in schema.names} for row in rows]
-    return parquet.table(full, schema.arrow).to_pandas()
+    key = name, repr(rows)
+    if key not in MADE:
+        schema = module_of(name).SCHEMA
+        full = [{column: row.get(column) for column in schema.names} for row in rows]
+        MADE[key] = parquet.table(full, schema.arrow).to_pandas()
+    return MADE[key]
 
 
 def sentences_of(tables):
