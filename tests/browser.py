@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import html
 import json
+import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import Empty, Queue
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -41,8 +44,9 @@ async function everything() {
   found.asked = await ask(document.querySelector("iframe").contentDocument);
   return found;
 }
-function tell(found) {
-  fetch(TO, { method: "POST", mode: "no-cors", body: JSON.stringify(found) });
+async function tell(found) {
+  await fetch("/", { method: "POST", body: JSON.stringify(found) });
+  location.reload();
 }
 addEventListener("load", () =>
   everything().then(tell, (error) => tell({ error: error.stack || String(error) })),
@@ -50,7 +54,7 @@ addEventListener("load", () =>
 """
 
 
-def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") -> dict[str, Any]:
+def look(page: str, widths: tuple[int, ...], ask: str = "null") -> dict[str, Any]:
     """What a browser finds in a page at these widths in pixels, and of the JavaScript `ask`.
 
     By width as text: `width` that the document takes, `cut` the names of tables that do not fit,
@@ -62,60 +66,75 @@ def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") ->
         f'<iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>'
         for width in widths
     )
-    file = folder / "views.html"
     body = ask if "return" in ask else f"return {ask}"
-    with Listener(("127.0.0.1", 0), Told) as listener:
-        to = f"const TO = 'http://127.0.0.1:{listener.server_port}/';"
-        script = f"{to}async function ask(page) {{ {body} }}{LOOK}"
-        file.write_text(f"<!doctype html>{views}<script>{script}</script>", encoding="utf-8")
-        console_path = folder / "console.txt"
-        with console_path.open("w") as console, started(file.as_uri(), stderr=console):
-            threading.Thread(target=listener.serve_forever, daemon=True).start()
-            listener.told.wait(MAX_S)
-            listener.shutdown()
-    assert listener.found, "the browser told nothing in time"
-    found = json.loads(listener.found)
-    assert "error" not in found, found["error"]
-    lines = console_path.read_text(errors="replace").splitlines()
-    return found | {"console": [line for line in lines if "CONSOLE" in line]}
+    script = f"async function ask(page) {{ {body} }}{LOOK}"
+    return shared().look(f"<!doctype html>{views}<script>{script}</script>")
 
 
-class Listener(ThreadingHTTPServer):
-    """Takes what one page tells; a browser may open connections that it does not use."""
+@cache
+def shared() -> Browser:
+    """The browser of this process, which looks at one page after the other."""
+    return Browser()
 
-    daemon_threads = True
-    block_on_close = False
-    found = ""
 
-    def __init__(self, *arguments: Any) -> None:
+class Browser:
+    """A browser that asks for a page, tells what it finds there, and asks for the next."""
+
+    def __init__(self) -> None:
+        self.pages: Queue[str] = Queue()
+        self.told: Queue[str] = Queue()
+        listener = ThreadingHTTPServer(("127.0.0.1", 0), partial(Asked, self))
+        listener.daemon_threads = True
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        self.console = TemporaryFile("a+", errors="replace")  # noqa: SIM115
+        process = subprocess.Popen(
+            command(f"http://127.0.0.1:{listener.server_port}/"),
+            stdout=subprocess.DEVNULL,
+            stderr=self.console,
+        )
+        atexit.register(process.kill)
+
+    def look(self, page: str) -> dict[str, Any]:
+        before = self.console.seek(0, os.SEEK_END)
+        self.pages.put(page)
+        try:
+            found = json.loads(self.told.get(timeout=MAX_S))
+        except Empty:
+            shared.cache_clear()
+            raise AssertionError("the browser told nothing in time") from None
+        assert "error" not in found, found["error"]
+        self.console.seek(before)
+        return found | {"console": [line for line in self.console if "CONSOLE" in line]}
+
+
+class Asked(BaseHTTPRequestHandler):
+    """A request of a Browser: for the next page, or with what it found in one."""
+
+    def __init__(self, browser: Browser, *arguments: Any) -> None:
+        self.browser = browser
         super().__init__(*arguments)
-        self.told = threading.Event()
 
-
-class Told(BaseHTTPRequestHandler):
-    """The body of a request to a Listener."""
-
-    server: Listener
+    def do_GET(self) -> None:
+        if self.path != "/":  # an icon
+            self.send_error(404)
+            return
+        self.answer(self.browser.pages.get())
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
-        self.server.found = self.rfile.read(length).decode()
-        self.send_response(204)
+        self.browser.told.put(self.rfile.read(length).decode())
+        self.answer("")
+
+    def answer(self, page: str) -> None:
+        content = page.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.server.told.set()
+        self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Tests print nothing."""
-
-
-@contextmanager
-def started(*arguments: str, **streams: Any) -> Iterator[None]:
-    """A browser that runs until the block ends."""
-    with subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, **streams) as browser:
-        try:
-            yield
-        finally:
-            browser.kill()
 
 
 def command(*arguments: str) -> list[str]:

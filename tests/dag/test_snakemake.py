@@ -222,7 +222,7 @@ def report(edited) -> Path:
 
 
 @browser.needs_chromium
-def test_the_report_has_page_tables_and_figures_by_their_names(edited, report, tmp_path):
+def test_the_report_has_page_tables_and_figures_by_their_names(edited, report):
     looked = report / "looked.html"
     looked.write_text((report / "report.html").read_text() + LOOKED)
     done = browser.run("--virtual-time-budget=20000", "--dump-dom", looked.as_uri())
@@ -237,7 +237,7 @@ def test_the_report_has_page_tables_and_figures_by_their_names(edited, report, t
     }
     assert found["images"] == len(found["categories"]["Figures"])
     (page,) = report.glob("data/raw/*/report.html")
-    seen = browser.look(page.read_text(), tmp_path, (1100,))
+    seen = browser.look(page.read_text(), (1100,))
     assert seen["console"] == [] and seen["1100"]["broken"] == 0 < seen["1100"]["images"]
 
 

@@ -46,21 +46,21 @@ def page(tmp_path_factory):
     return report_page.render(frames, {}, records, ReportTask(), *seen)
 
 
-def checked(page, folder):
+def checked(page):
     source = json.dumps((files("axe_core_python") / "axe.min.js").read_text())
-    return browser.look(page, folder, (1100,), CHECKED % source.replace("</", "<\\/"))["asked"]
+    return browser.look(page, (1100,), CHECKED % source.replace("</", "<\\/"))["asked"]
 
 
-def test_axe_finds_nothing_in_a_report(page, tmp_path):
-    seen = checked(page, tmp_path)
+def test_axe_finds_nothing_in_a_report(page):
+    seen = checked(page)
     assert seen["found"] == [] and seen["passes"] > 20
 
 
-def test_axe_finds_nothing_in_dark_colours(page, tmp_path):
+def test_axe_finds_nothing_in_dark_colours(page):
     dark = page.replace("(prefers-color-scheme: dark)", "all").replace("light dark", "dark")
-    assert dark != page and checked(dark, tmp_path)["found"] == []
+    assert dark != page and checked(dark)["found"] == []
 
 
-def test_axe_finds_a_label_that_is_missing(page, tmp_path):
+def test_axe_finds_a_label_that_is_missing(page):
     without = page.replace('aria-label="head-room in percent"', "")
-    assert [rule for rule, _ in checked(without, tmp_path)["found"]] == ["label"]
+    assert [rule for rule, _ in checked(without)["found"]] == ["label"]

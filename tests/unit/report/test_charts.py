@@ -145,11 +145,11 @@ SEGMENTS = """
 
 
 @browser.needs_chromium
-def test_the_ends_of_each_interval_are_joined_and_no_others(tmp_path):
+def test_the_ends_of_each_interval_are_joined_and_no_others():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
     page = report_page.render(frames, {}, synthetic.loaded(made))
-    moved = browser.look(page, tmp_path, (1100,), SEGMENTS)["asked"]
+    moved = browser.look(page, (1100,), SEGMENTS)["asked"]
     lines = [
         (first[1:], second[1:])
         for first, second in pairwise(moved)
@@ -199,7 +199,7 @@ def test_each_picture_is_drawn_when_it_is_seen_and_offers_its_points_as_csv(tmp_
     frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
     seen = read_windows(records), read_samples(records)
     page = report_page.render(frames, {}, records, ReportTask(), *seen)
-    found = browser.look(page, tmp_path, (1100,), DRAWN)
+    found = browser.look(page, (1100,), DRAWN)
     assert found["console"] == []
     by_id = {each["id"]: each for each in found["asked"]}
     assert {"chart-cost-over-demand-1", "chart-search-cpu1.shared.mix-1-1",

@@ -302,8 +302,8 @@ COMPARED = """
 
 
 @browser.needs_chromium
-def test_the_page_works_in_a_browser(found, tmp_path):
-    seen = browser.look(page.render(found["slower"], SVG), tmp_path, (380, 1280), COMPARED)
+def test_the_page_works_in_a_browser(found):
+    seen = browser.look(page.render(found["slower"], SVG), (380, 1280), COMPARED)
     assert seen["console"] == [] and seen["asked"] == 1
     for width in ("380", "1280"):
         assert seen[width]["width"] <= int(width) and seen[width]["broken"] == 0

@@ -77,8 +77,8 @@ ASKED = """
 """
 
 
-def asked(page, folder, demands):
-    found = browser.look(page, folder, (1100,), ASKED % json.dumps(demands))
+def asked(page, demands):
+    found = browser.look(page, (1100,), ASKED % json.dumps(demands))
     assert found["console"] == []
     return found["asked"]
 
@@ -88,7 +88,7 @@ def form_of(rps, **more):
 
 
 @browser.needs_chromium
-def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, monkeypatch):
+def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatch):
     monkeypatch.setattr(of_plans, "MAX_RESAMPLED", 0)  # how sure they are is another test
     results, _ = study
     rng = np.random.default_rng(1)
@@ -109,7 +109,7 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
         demand = synthetic.demand(rps, **settings, servers=("cpu1", "cpu2"))
         planned.append({p.strategy: p for p in plans(results.operating_points, demand)})
     differing = with_spot = 0
-    for shown, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
+    for shown, plan in zip(asked(page, demands), planned, strict=True):
         for card, strategy in zip(shown["cards"], (SHARING, DEDICATED), strict=False):
             one = plan[strategy]
             count = f"{one.servers} server{'' if one.servers == 1 else 's'}"
@@ -138,7 +138,7 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
     task = synthetic.TASK.model_copy(update={"demand": demand})
     results = StudyResults.read(task, synthetic_files.write(tmp_path, made), [])
     page = page_of(results, made)
-    found = browser.look(page, tmp_path, (1100,), CERTAIN)["asked"]
+    found = browser.look(page, (1100,), CERTAIN)["asked"]
     frames = {name: t.to_pandas() for name, t in synthetic_files.all_tables(results).items()}
     row = frames["fleets"].set_index("strategy").loc[SHARING]
     low, high = (percent(row[f"saving_if_known_{end}"]) for end in ("low", "high"))
@@ -148,10 +148,10 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
 
 
 @browser.needs_chromium
-def test_a_model_that_no_server_carries_and_a_demand_of_nothing_are_told(page, tmp_path):
+def test_a_model_that_no_server_carries_and_a_demand_of_nothing_are_told(page):
     nothing = form_of({"a": 0, "b": 0, "c": 0})
     without_price = form_of({"a": 5}, **{"usd.cpu1": "", "usd.cpu2": ""})
-    none, unpriced = asked(page, tmp_path, [nothing, without_price])
+    none, unpriced = asked(page, [nothing, without_price])
     assert none["cards"][0] == "Cheapest servers$0 a month0 servers"
     assert none["rows"] == [] and unpriced["cards"] == []
 
@@ -212,12 +212,12 @@ def why(points, rps, count):
 
 
 @browser.needs_chromium
-def test_the_page_says_what_the_other_mixes_carry(study, page, tmp_path):
+def test_the_page_says_what_the_other_mixes_carry(study, page):
     points = study[0].operating_points
     texts = []
     for rps in ({"a": 30.0, "b": 75.0, "c": 45.0}, {"a": 32.0, "b": 60.0, "c": 33.0}):
         only_one = form_of(rps) | {"usd.cpu2": ""}
-        seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(only_one))["asked"]
+        seen = browser.look(page, (1100,), SEEN % json.dumps(only_one))["asked"]
         assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in seen["why"]] == why(
             points, rps, 3
         )
@@ -226,13 +226,11 @@ def test_the_page_says_what_the_other_mixes_carry(study, page, tmp_path):
 
 
 @browser.needs_chromium
-def test_at_equal_cost_the_page_keeps_the_models_apart_and_says_so(study, page, tmp_path):
+def test_at_equal_cost_the_page_keeps_the_models_apart_and_says_so(study, page):
     points = study[0].operating_points
     alone = [p.lower_rps for p in points if p.server == "cpu1" and not p.is_shared]
     full = form_of({model: 0.99 * rps for each in alone for model, rps in each.items()})
-    seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(full | {"usd.cpu2": ""}))[
-        "asked"
-    ]
+    seen = browser.look(page, (1100,), SEEN % json.dumps(full | {"usd.cpu2": ""}))["asked"]
     assert seen["why"] == [
         "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan"
         " chooses dedicated servers, because their models do not slow each other down."
@@ -240,9 +238,9 @@ def test_at_equal_cost_the_page_keeps_the_models_apart_and_says_so(study, page, 
 
 
 @browser.needs_chromium
-def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
+def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page):
     two = form_of({"a": 40, "b": 90, "c": 0})
-    found = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(two))
+    found = browser.look(page, (1100,), SEEN % json.dumps(two))
     assert found["console"] == []
     seen = found["asked"]
     mixes = {tuple(row[:2]): tuple(row[2:4]) for row in seen["mixes"]}
@@ -262,16 +260,16 @@ def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
 
 
 @browser.needs_chromium
-def test_a_plan_of_three_models_has_bars_and_no_frontier(page, tmp_path):
+def test_a_plan_of_three_models_has_bars_and_no_frontier(page):
     three = form_of({"a": 40, "b": 90, "c": 10})
-    seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(three))["asked"]
+    seen = browser.look(page, (1100,), SEEN % json.dumps(three))["asked"]
     assert seen["drawn"] == 0 and seen["csv"] is None and len(seen["bars"]) >= 3
 
 
 @browser.needs_chromium
-def test_mixes_are_not_compared_for_one_model(page, tmp_path):
+def test_mixes_are_not_compared_for_one_model(page):
     one = form_of({"a": 40, "b": 0, "c": 0})
-    seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(one))["asked"]
+    seen = browser.look(page, (1100,), SEEN % json.dumps(one))["asked"]
     assert seen["why"] == [] and seen["mixes"] == []
 
 
@@ -292,8 +290,8 @@ KEPT = """
 
 
 @browser.needs_chromium
-def test_settings_stay_in_the_link_and_become_lines_of_the_configuration(page, tmp_path):
-    found = browser.look(page, tmp_path, (1100,), KEPT)["asked"]
+def test_settings_stay_in_the_link_and_become_lines_of_the_configuration(page):
+    found = browser.look(page, (1100,), KEPT)["asked"]
     assert "#demand&rps.a=41.5&" in found["kept"]
     assert found["lines"].startswith(
         "demand:\n  models:\n    - {name: a, rps: 41.5}\n    - {name: b"
@@ -319,9 +317,9 @@ PRICED = """
 
 
 @browser.needs_chromium
-def test_changed_prices_are_copied_and_compared_with_those_of_the_configuration(page, tmp_path):
+def test_changed_prices_are_copied_and_compared_with_those_of_the_configuration(page):
     prices = [["usd.cpu1", "60"], ["spot.cpu1", "20"], ["usd.cpu2", ""]]
-    found = browser.look(page, tmp_path, (1100,), PRICED % json.dumps(prices))["asked"]
+    found = browser.look(page, (1100,), PRICED % json.dumps(prices))["asked"]
     assert found["usd.cpu1"].splitlines()[-2] == "# cpu1 in servers:"
     assert "cpu2" not in found["usd.cpu1"]
     for name, rates in (("usd.cpu1", (60, 9.5338)), ("spot.cpu1", (60, 20))):
@@ -337,27 +335,27 @@ def test_changed_prices_are_copied_and_compared_with_those_of_the_configuration(
 
 
 @browser.needs_chromium
-def test_the_page_says_that_a_slightly_higher_price_does_not_change_the_servers(page, tmp_path):
-    found = browser.look(page, tmp_path, (1100,), PRICED % '[["usd.cpu1", "34.7"]]')["asked"]
+def test_the_page_says_that_a_slightly_higher_price_does_not_change_the_servers(page):
+    found = browser.look(page, (1100,), PRICED % '[["usd.cpu1", "34.7"]]')["asked"]
     same = r"; the new price does not change the servers; configured price: \$[\d.]+ a month"
     assert re.search(same, found["card"])
 
 
 @browser.needs_chromium
-def test_unchanged_prices_are_neither_copied_nor_compared(page, tmp_path):
-    found = browser.look(page, tmp_path, (1100,), PRICED % "[]")["asked"]
+def test_unchanged_prices_are_neither_copied_nor_compared(page):
+    found = browser.look(page, (1100,), PRICED % "[]")["asked"]
     assert "price" not in found["card"] and "price" not in found["lines"]
 
 
 @browser.needs_chromium
-def test_the_lines_are_a_demand_of_the_configuration(page, tmp_path):
-    lines = browser.look(page, tmp_path, (1100,), KEPT)["asked"]["now"]
+def test_the_lines_are_a_demand_of_the_configuration(page):
+    lines = browser.look(page, (1100,), KEPT)["asked"]["now"]
     demand = Demand.model_validate(yaml.safe_load(lines)["demand"])
     assert demand.spot == Spot(largest_share=0.5, revocations_per_hour=0.05)
     assert demand.headroom == 0.2 and [model.name for model in demand.models] == ["a", "b", "c"]
 
 
-def test_the_form_begins_with_the_demand_of_the_study(tmp_path):
+def test_the_form_begins_with_the_demand_of_the_study():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     asked_for = synthetic.demand({"resnet18": 40.0, "mobilenet_v3_large": 0.0})
     task = synthetic.TASK.model_copy(update={"demand": asked_for})

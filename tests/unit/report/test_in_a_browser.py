@@ -105,9 +105,9 @@ def long_page(tmp_path_factory):
     return written(tmp_path_factory.mktemp("long"), made)
 
 
-def test_at_no_width_is_anything_cut_broken_or_complained_of(page, long_page, tmp_path):
+def test_at_no_width_is_anything_cut_broken_or_complained_of(page, long_page):
     for each in (page, long_page):
-        found = browser.look(each, tmp_path, WIDTHS, OPEN_WIDTH)
+        found = browser.look(each, WIDTHS, OPEN_WIDTH)
         assert found["console"] == []
         for width in WIDTHS:
             seen = found[str(width)]
@@ -118,8 +118,8 @@ def test_at_no_width_is_anything_cut_broken_or_complained_of(page, long_page, tm
         assert found["1100"]["cut"] == found["1900"]["cut"] == []
 
 
-def test_a_heading_sorts_by_number_in_both_directions(page, tmp_path):
-    up, down = browser.look(page, tmp_path, (1100,), SORTED % (2, 2))["asked"]
+def test_a_heading_sorts_by_number_in_both_directions(page):
+    up, down = browser.look(page, (1100,), SORTED % (2, 2))["asked"]
     assert (up["sorted"], down["sorted"]) == ("ascending", "descending")
     rates = [float(text) for text in up["values"]]
     assert rates == sorted(rates) and len(set(rates)) > 2
@@ -143,46 +143,46 @@ SORTED_COLUMN = """
         ["3d_alexnet", "3d_resnet", "3d_vgg", "resnet18", "resnet50"],
     ],
 )
-def test_values_of_every_kind_are_sorted(ascending, tmp_path):
+def test_values_of_every_kind_are_sorted(ascending):
     rows = "".join(f"<tr><td>{value}</td></tr>" for value in ascending[::-1])
     page = (
         f"<table class=data><thead><tr><th>x</th></tr></thead><tbody>{rows}</tbody></table>"
         f"<script>{(TEMPLATES / 'tables.js').read_text()}</script>"
     )
-    found = browser.look(page, tmp_path, (800,), SORTED_COLUMN)["asked"]
+    found = browser.look(page, (800,), SORTED_COLUMN)["asked"]
     assert found == ascending
 
 
-def test_what_is_missing_comes_last_in_both_directions(page, tmp_path):
+def test_what_is_missing_comes_last_in_both_directions(page):
     slowdown = 9
-    found = browser.look(page, tmp_path, (1100,), SORTED % (slowdown, slowdown))["asked"]
+    found = browser.look(page, (1100,), SORTED % (slowdown, slowdown))["asked"]
     for way in found:
         known = [text for text in way["values"] if text != "\N{EN DASH}"]
         assert way["values"][: len(known)] == known and 0 < len(known) < len(way["values"])
 
 
-def test_a_filter_leaves_the_rows_with_all_words_and_says_how_many(page, tmp_path):
-    found = browser.look(page, tmp_path, (1100,), FILTERED)["asked"]
+def test_a_filter_leaves_the_rows_with_all_words_and_says_how_many(page):
+    found = browser.look(page, (1100,), FILTERED)["asked"]
     assert len(found["left"]) == 2 and all("mix-1-1" in row for row in found["left"])
     assert re.fullmatch(r"2 of \d+ rows", found["shown"])
 
 
-def test_every_link_leads_somewhere_and_the_page_can_be_read_aloud(page, tmp_path):
-    found = browser.look(page, tmp_path, (1100,), LINKS)["asked"]
+def test_every_link_leads_somewhere_and_the_page_can_be_read_aloud(page):
+    found = browser.look(page, (1100,), LINKS)["asked"]
     assert {link[1:].split("&")[0] for link in found["to"]} <= set(found["ids"])
     assert len(found["ids"]) == len(set(found["ids"]))
     assert found["windows"] > 10
     assert found["images"] and found["scopes"] and found["captions"] and found["lang"] == "en"
 
 
-def test_a_link_opens_the_cell_of_its_window(page, tmp_path):
-    assert browser.look(page, tmp_path, (1100,), OPENED)["asked"] == [False, True]
+def test_a_link_opens_the_cell_of_its_window(page):
+    assert browser.look(page, (1100,), OPENED)["asked"] == [False, True]
 
 
 def test_it_prints(page, tmp_path):
     paper = page.replace("@media print", "@media all")
     paper = paper.replace(".scroll { overflow: visible;", ".scroll { overflow-x: auto;")
-    found = browser.look(paper, tmp_path, (A4_PX,))[str(A4_PX)]
+    found = browser.look(paper, (A4_PX,))[str(A4_PX)]
     assert paper != page and found["cut"] == []
     (tmp_path / "page.html").write_text(page)
     browser.pdf(tmp_path / "page.html", tmp_path / "page.pdf")
