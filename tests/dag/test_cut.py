@@ -8,11 +8,10 @@ import re
 import shutil
 from base64 import urlsafe_b64encode
 
-import pytest
-
 from perseus.host.files import seal
 
 RAW = "results/edits/raw/cpu1.shared.mix-3-1.r1"
+PEAKS = [f"results/edits/raw/cpu1.{model}.peak.r1" for model in ("resnet18", "mobilenet_v3_large")]
 
 
 def cut(workflow, path):
@@ -32,18 +31,20 @@ def planned(workflow, target="all"):
     return {rule: int(n) for rule, n in jobs.items() if rule not in ("all", "total")}
 
 
-@pytest.mark.parametrize("name", ["record.json", "windows.parquet", "requests.parquet"])
-def test_raw_results_in_part_are_measured_again(edited, name):
+def test_raw_results_in_part_are_measured_again(edited):
+    """Both peaks and the mix lost a part of another file."""
     figures = len([job for job in edited.jobs() if job[0] == "figure"])
-    cut(edited, f"{RAW}/{name}")
+    files = [f"{RAW}/requests.parquet", f"{PEAKS[0]}/record.json", f"{PEAKS[1]}/windows.parquet"]
+    for file in files:
+        cut(edited, file)
     _, _, errors = edited.plan()
-    assert f"{RAW}/{name} was truncated after it was written" in errors
-    made = ("measure", "measured", "predictions", "tables", "check_tables", "report")
-    after = {**dict.fromkeys(made, 1), "figure": figures}
+    assert all(f"{file} was truncated after it was written" in errors for file in files)
+    made = ("measured", "predictions", "tables", "check_tables", "report")
+    after = {"measure": 3, **dict.fromkeys(made, 1), "figure": figures}
     assert planned(edited) == after  # however often one looks
     edited.run("--cores", "2", "all")
     assert planned(edited) == {}
-    assert (edited.root / RAW / name).read_text().endswith("}")
+    assert all((edited.root / file).read_text().endswith("}") for file in files)
 
 
 def test_raw_results_of_which_nothing_is_left_are_measured_again_whatever_was_noted(edited):
@@ -60,15 +61,16 @@ def test_raw_results_on_another_disk_are_looked_at_too(edited, tmp_path):
     assert planned(edited)["measure"] == 1
 
 
-@pytest.mark.parametrize("name", ["record.json", "windows.parquet"])
-def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited, name):
+def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited):
     """Its folder is there, which is what Snakemake looks at."""
-    (edited.root / RAW / name).unlink()
+    lost = [f"{PEAKS[0]}/record.json", f"{PEAKS[1]}/windows.parquet"]
+    for file in lost:
+        (edited.root / file).unlink()
     _, _, errors = edited.plan()
-    assert f"{RAW}/{name} is missing: Snakemake makes it again" in errors
-    assert planned(edited)["measure"] == 1
+    assert all(f"{file} is missing: Snakemake makes it again" in errors for file in lost)
+    assert planned(edited)["measure"] == 3  # and the mix of both
     edited.run("--cores", "2", "all")
-    assert planned(edited) == {} and (edited.root / RAW / name).is_file()
+    assert planned(edited) == {} and all((edited.root / file).is_file() for file in lost)
 
 
 def test_a_repository_in_part_is_made_again_with_what_was_measured_on_it(edited):
@@ -95,14 +97,13 @@ def test_what_a_job_that_runs_is_about_to_write_is_not_lost(edited):
     assert "record.json is not there" not in edited.plan()[2]
 
 
-@pytest.mark.parametrize("edit", ["", "price"])
-def test_a_cell_that_has_gone_is_measured_again(edited, edit):
+def test_a_cell_that_has_gone_is_measured_again_whatever_else_changed(edited):
     """As after one that was forced and failed; its list is there, and all that tables look for."""
     shutil.rmtree(edited.root / RAW)
-    if edit:
-        edited.edit("config/prices.csv", "us-central1-a,0.0475,", "us-central1-a,0.0999,")
-    after = planned(edited)
-    assert (after["measure"], after["measured"], after["tables"]) == (1, 1, 1)
+    again = ("measure", "measured", "tables")
+    assert [planned(edited)[rule] for rule in again] == [1, 1, 1]
+    edited.edit("config/prices.csv", "us-central1-a,0.0475,", "us-central1-a,0.0999,")
+    assert [planned(edited)[rule] for rule in again] == [1, 1, 1]
     edited.run("--cores", "2", "all")
     assert planned(edited) == {} and (edited.root / RAW / "record.json").is_file()
 
@@ -145,14 +146,14 @@ def record_of(workflow, path):
     return workflow.root / ".snakemake/metadata" / urlsafe_b64encode(path.encode()).decode()
 
 
-@pytest.mark.parametrize("bytes_left", [0, 100, -1])
-def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited, bytes_left):
+def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited):
     """Else an edit would not be seen to concern it."""
-    record = record_of(edited, RAW)
-    os.truncate(record, bytes_left if bytes_left >= 0 else record.stat().st_size - 1)
+    for cell, bytes_left in zip((RAW, *PEAKS), (0, 100, -1), strict=True):
+        record = record_of(edited, cell)
+        os.truncate(record, bytes_left if bytes_left >= 0 else record.stat().st_size - 1)
     _, _, errors = edited.plan()
-    assert f"record of {RAW} is truncated" in errors
-    assert planned(edited)["measure"] == 1
+    assert all(f"record of {cell} is truncated" in errors for cell in (RAW, *PEAKS))
+    assert planned(edited)["measure"] == 3
     edited.run("--cores", "2", "all")
     assert planned(edited) == {}
 

@@ -58,14 +58,16 @@ def test_code_of_the_null_model(edited, priced_jobs):
     assert edited.stale() == {CEILING} | priced_jobs
 
 
-@pytest.mark.parametrize("statement", ["import perseus.peak.added", "from . import added"])
-def test_a_module_however_it_is_imported(edited, downstream, statement):
-    (edited.root / "scripts" / "perseus" / "peak" / "added.py").write_text("FACTOR = 1\n")
-    edited.append("scripts/perseus/peak/search.py", f"{statement}\n")
+def test_a_module_however_it_is_imported(edited, downstream):
+    for name, statement in (("one", "import perseus.peak.one"), ("two", "from . import two")):
+        (edited.root / "scripts" / "perseus" / "peak" / f"{name}.py").write_text("FACTOR = 1\n")
+        edited.append("scripts/perseus/peak/search.py", f"{statement}\n")
     edited.accept()
     assert edited.stale() == set()
-    edited.edit("scripts/perseus/peak/added.py", "FACTOR = 1", "FACTOR = 2")
-    assert edited.stale() == ALL_CELLS | downstream
+    for name in ("one", "two"):
+        edited.edit(f"scripts/perseus/peak/{name}.py", "FACTOR = 1", "FACTOR = 2")
+        assert edited.stale() == ALL_CELLS | downstream
+        edited.edit(f"scripts/perseus/peak/{name}.py", "FACTOR = 2", "FACTOR = 1")
 
 
 def test_code_of_what_the_study_does_not_do(edited):
