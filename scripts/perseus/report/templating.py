@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -19,6 +20,7 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 VENDORED: Final = Path(__file__).parent / "vendored"
 
 
+@cache
 def environment() -> jinja2.Environment:
     """Return the template environment, which escapes everything but Markup."""
     made = jinja2.Environment(

@@ -8,6 +8,7 @@ import pytest
 import synthetic
 import synthetic_files
 from drawn import STYLE, figure_of
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.text import Text
 
 from perseus.report import drawing
@@ -36,7 +37,7 @@ def laid_out(name, results, dpi=100):
     """The figure as it is written: laid out once, and drawn with so many dots per inch."""
     with drawing.drawing(STYLE):
         figure = figure_of(name, results)
-        figure.savefig(io.StringIO(), format="svg")
+        FigureCanvasSVG(figure).print_svg(io.StringIO())
         figure.set_layout_engine("none")
         figure.set_dpi(dpi)
         figure.draw_without_rendering()
