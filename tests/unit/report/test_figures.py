@@ -175,10 +175,11 @@ def test_pairs_of_models_that_have_no_map_are_counted():
 def test_a_figure_is_the_same_each_time(name, study, tmp_path):
     digests = set()
     for folder in ("first", "second"):
-        svg, _ = draw(name, study, tmp_path / folder)
+        svg, png = draw(name, study, tmp_path / folder)
         digests.add(hashlib.sha256(svg.read_bytes()).hexdigest())
     assert len(digests) == 1
     assert b"<dc:date>" not in svg.read_bytes()
+    assert matplotlib.image.imread(png).shape[1] == int(STYLE.width_mm / 25.4 * STYLE.dpi)
 
 
 def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
