@@ -113,8 +113,8 @@ OWN_RATES = {"vcpus": 2, "memory_gib": 4, **dict.fromkeys(PRICINGS, RATES)}
 GPU = {"instance": "n1-standard-4", "region": "us-central1", "accelerator": "T4", "share": 1}
 
 GROUPS = {
-    "models": Group(
-        {"models.weights": "random"},
+    "models and tenants": Group(
+        {"models.weights": "random", f"{TENANT}.dynamic_batching": BATCHING},
         (
             ({"models.sla.percentile": 90}, {RESNET_PEAK, MIX, AFTER}),
             *rows(
@@ -124,24 +124,6 @@ GROUPS = {
                 {"models.weights": "weights/resnet18.pt"},
                 run=SERVED | EXPORTED,
             ),
-        ),
-    ),
-    "an ONNX file": Group(
-        {"models": [OWN, {"name": MOBILENET, "sla": {"latency_ms": 50}}]},
-        rows(
-            {"models.inputs": "samples.npz"},
-            {"models.values.low": 0, "models.values.high": 9},
-            {"models.images": "photos", "models.layout": "nchw"},
-            {"models.images": "photos", "models.scale": 0.5},
-            {"models.images": "photos", "models.mean": [1, 2, 3]},
-            {"models.images": "photos", "models.std": 2},
-            {"models.deterministic": False},
-            run=SERVED | {("own_onnx", RESNET), CEILING},
-        ),
-    ),
-    "tenants": Group(
-        {f"{TENANT}.dynamic_batching": BATCHING},
-        (
             *rows(
                 {f"{TENANT}.dynamic_batching.max_queue_delay_us": 200},
                 {f"{TENANT}.dynamic_batching.preferred_batch_sizes": [2]},
@@ -158,6 +140,19 @@ GROUPS = {
                     AFTER,
                 },
             ),
+        ),
+    ),
+    "an ONNX file": Group(
+        {"models": [OWN, {"name": MOBILENET, "sla": {"latency_ms": 50}}]},
+        rows(
+            {"models.inputs": "samples.npz"},
+            {"models.values.low": 0, "models.values.high": 9},
+            {"models.images": "photos", "models.layout": "nchw"},
+            {"models.images": "photos", "models.scale": 0.5},
+            {"models.images": "photos", "models.mean": [1, 2, 3]},
+            {"models.images": "photos", "models.std": 2},
+            {"models.deterministic": False},
+            run=SERVED | {("own_onnx", RESNET), CEILING},
         ),
     ),
     "servers": Group(
@@ -244,12 +239,20 @@ GROUPS = {
             run={PRICED},
         ),
     ),
-    "grids": Group(
+    "grids, figures and records of runs": Group(
         {},
         (
             varied("max_queue_delay_us", ["none", 500], "~delay_us-500"),
             varied("intra_op_threads", [1, 2], "~threads-2"),
             varied("max_batch_size", [8, 4], "~batch-4"),
+            *rows(
+                {"figures.font_pt": 8},
+                {"figures.font": "serif"},
+                {"figures.dpi": 150},
+                {"figures.width_mm": 120},
+                run={FIGURES},
+            ),
+            ({"track.mlflow": "http://127.0.0.1:5000"}, {("track",)}),
         ),
     ),
     "preferred batches of a grid": Group(
@@ -333,17 +336,6 @@ GROUPS = {
             run=ALL_MEASURED,
         ),
     ),
-    "figures": Group(
-        {},
-        rows(
-            {"figures.font_pt": 8},
-            {"figures.font": "serif"},
-            {"figures.dpi": 150},
-            {"figures.width_mm": 120},
-            run={FIGURES},
-        ),
-    ),
-    "track": Group({}, rows({"track.mlflow": "http://127.0.0.1:5000"}, run={("track",)})),
     "a tenant at a constant rate": Group(
         {
             "scenarios.experiments": [
