@@ -27,7 +27,17 @@ def table_of(name, rows):
     return MADE[key]
 
 
+SAID = {}
+"""The text for tables, by their identity, and the tables: many cases are of the same ones."""
+
+
 def sentences_of(tables):
+    if id(tables) not in SAID:
+        SAID[id(tables)] = tables, said_of(tables)
+    return SAID[id(tables)][1]
+
+
+def said_of(tables):
     """All that is answered, as one text; what is summed up, too. No number that is not there has
     been written as one."""
     each = [part for conclusion in conclusions(tables) for part in (conclusion, *conclusion.parts)]
@@ -41,7 +51,7 @@ def fragments(module):
     than one word, so that they are no names."""
     tree = ast.parse(Path(module.__file__).read_text())
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    said_of = [
+    docstrings = [
         ast.get_docstring(n, clean=False) for n in ast.walk(tree) if isinstance(n, documented)
     ]
     after = [n.value.value for n in ast.walk(tree) if isinstance(n, ast.Expr)
@@ -53,7 +63,7 @@ def fragments(module):
         text.strip()
         for text in texts
         if isinstance(text, str)
-        and text not in [*said_of, *after, *keys]
+        and text not in [*docstrings, *after, *keys]
         and re.search(r"[A-Za-z]{2,}\W+[A-Za-z]{2,}", text)
     ]
 
