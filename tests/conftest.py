@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import importlib
 import json
 import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -31,6 +33,12 @@ def on_its_cores() -> Iterator[None]:
     mine = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, mine)
+
+
+@pytest.fixture(scope="session")
+def torch() -> ModuleType:
+    """The package takes seconds to import: no process of pytest-xdist needs it to collect tests."""
+    return importlib.import_module("torch")
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from types import ModuleType
 
 import onnxruntime
 import pytest
-import torch
 
 BACKENDS = Path(__file__).parents[2] / "scripts" / "backends"
 ON_GPU = {"model_instance_kind": "GPU", "model_instance_device_id": "1"}
@@ -74,7 +73,7 @@ def test_pytorch_without_the_gpu_of_its_instance_says_so(backend):
         module._device({**ON_GPU, "model_instance_device_id": "1"})
 
 
-def test_batches_are_filled_up_and_only_their_own_answers_come_back(backend):
+def test_batches_are_filled_up_and_only_their_own_answers_come_back(backend, torch):
     module = backend("pytorch")
     seen: list[int] = []
 
@@ -113,7 +112,7 @@ class Evil:
     ],
 )
 def test_a_program_with_a_part_to_unpickle_is_refused_before_it_is_loaded(
-    backend, tmp_path, monkeypatch, name, content
+    backend, torch, tmp_path, monkeypatch, name, content
 ):
     monkeypatch.chdir(tmp_path)
     with zipfile.ZipFile("model.pt2", "w") as archive:

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-import torch
 from matplotlib.figure import Figure
 from onnx import TensorProto, helper
 
@@ -209,7 +208,7 @@ FORMATS = (
 
 
 @pytest.fixture
-def each_format(tmp_path, without_attributes) -> dict[str, Path]:
+def each_format(torch, tmp_path, without_attributes) -> dict[str, Path]:
     """A file of each by its name, written as everywhere."""
     paths = {name: tmp_path / name for name in FORMATS}
     write_json(paths["record.json"], {"outcome": "ok", "deeper": {"a": [1, {"b": 2}]}})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-import torch
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 from onnx_files import network
@@ -41,7 +40,7 @@ def taken(source, folder):
     return take_onnx(OwnOnnxTask(), source, folder / "model.onnx", folder / "reference.npz")
 
 
-def test_what_pytorch_writes_today_is_taken_with_its_weights(tmp_path):
+def test_what_pytorch_writes_today_is_taken_with_its_weights(torch, tmp_path):
     torch.manual_seed(0)
     net = torch.nn.Sequential(
         torch.nn.Conv2d(3, 8, 3), torch.nn.AdaptiveMaxPool2d(1), torch.nn.Flatten()

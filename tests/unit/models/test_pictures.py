@@ -12,7 +12,6 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from google.protobuf import text_format
 from PIL import Image
 from references import images_and_scores
@@ -33,7 +32,6 @@ from perseus.study.tasks.repository import RepositoryTask, ServedEnsemble, Serve
 from perseus.study.triton_models import files_of
 
 CHECK = ModelTensors.of_classifier((3, 224, 224), 1000).plain()
-LIKE_RESNET = preprocessing_for("resnet50", "DEFAULT", 224)
 ENSEMBLE = ServedEnsemble(
     tenant="a",
     preprocess="a.preprocess",
@@ -43,11 +41,16 @@ ENSEMBLE = ServedEnsemble(
 )
 
 
+@pytest.fixture(scope="module")
+def like_resnet() -> Preprocessing:
+    return preprocessing_for("resnet50", "DEFAULT", 224)
+
+
 @pytest.fixture
-def wanted(tmp_path) -> Path:
-    """pictures.npz of a network that wants what LIKE_RESNET says, without answers."""
+def wanted(like_resnet, tmp_path) -> Path:
+    """pictures.npz of a network that wants the same, without answers."""
     path = tmp_path / "pictures.npz"
-    np.savez(path, **Pictures([], LIKE_RESNET).arrays())
+    np.savez(path, **Pictures([], like_resnet).arrays())
     return path
 
 
@@ -82,13 +85,13 @@ def test_a_picture_becomes_what_torchvision_makes_of_it(
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
 
 
-def test_a_picture_becomes_pixels_where_the_network_normalises(tmp_path):
+def test_a_picture_becomes_pixels_where_the_network_normalises(like_resnet, tmp_path):
     file = np.fromfile(photo(tmp_path, (512, 384)), np.uint8)
-    pixels = replace(LIKE_RESNET, normalises=False).tensor(file)
+    pixels = replace(like_resnet, normalises=False).tensor(file)
     assert pixels.dtype == np.uint8 and pixels.flags.c_contiguous
     like = networks.preset("resnet50", "DEFAULT")
     found = networks.normalised(pixels[np.newaxis], like)[0]
-    np.testing.assert_allclose(found, LIKE_RESNET.tensor(file), rtol=0, atol=2e-6)
+    np.testing.assert_allclose(found, like_resnet.tensor(file), rtol=0, atol=2e-6)
 
 
 def test_it_runs_where_nothing_but_pillow_and_numpy_is():
@@ -101,7 +104,7 @@ def test_it_runs_where_nothing_but_pillow_and_numpy_is():
 
 
 @pytest.fixture
-def triton(monkeypatch):
+def triton(torch, monkeypatch):
     """Triton's part: tensors and errors that only hold what they are given."""
     utils = ModuleType("triton_python_backend_utils")
     utils.TritonError = str
@@ -118,7 +121,7 @@ def triton(monkeypatch):
 
 
 def test_triton_gets_as_many_tensors_as_rows_and_an_error_for_what_is_no_picture(
-    tmp_path, triton, wanted
+    tmp_path, triton, wanted, like_resnet
 ):
     root = tmp_path / "repository"
     write_ensemble(root, ENSEMBLE, wanted, CHECK)
@@ -130,7 +133,7 @@ def test_triton_gets_as_many_tensors_as_rows_and_an_error_for_what_is_no_picture
     assert len(files[0]) != len(files[1])
     good, bad = model.execute([{"input": as_batch(files)}, {"input": as_batch([files[0][:50]])}])
     (tensor,) = good.tensors
-    expected = np.stack([LIKE_RESNET.tensor(file) for file in files])
+    expected = np.stack([like_resnet.tensor(file) for file in files])
     assert tensor.name == "output" and np.array_equal(tensor.array, expected)
     assert not bad.tensors and bad.error == "preprocess: Truncated File Read"
 
@@ -226,4 +229,3 @@ def test_pictures_that_are_all_the_same_prove_nothing(tmp_path):
 def test_pictures_of_one_batch_are_as_long_as_the_longest():
     batch = as_batch([np.array([1, 2, 3], np.uint8), np.array([4], np.uint8)])
     assert batch.tolist() == [[1, 2, 3], [4, 0, 0]] and batch.dtype == np.uint8
-    assert isinstance(LIKE_RESNET, Preprocessing)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import onnx
 import pytest
-from polygraphy.tools import main
 
 from perseus.models.answers import TOLERANCES
 from perseus.models.onnx_export import check_onnx
@@ -31,6 +30,8 @@ def networks(exported, tmp_path_factory) -> Path:
 @pytest.fixture
 def polygraphy(capsys) -> Callable[..., tuple[bool, str]]:
     """The program, in this process: whether it succeeds, and its output."""
+
+    from polygraphy.tools import main  # a slow import
 
     def run(*arguments: object) -> tuple[bool, str]:
         status = main([str(each) for each in arguments])
