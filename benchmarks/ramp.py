@@ -23,6 +23,7 @@ from benchmarks.simulation import Service
 from perseus.peak import stats
 from perseus.peak.lindley import departures_s
 from perseus.peak.stats import Floats
+from perseus.serving.access import PLAIN
 from perseus.study.sla import Sla
 
 REQUESTS = 5392
@@ -80,7 +81,7 @@ def live_pass(address: str, model: str, rate_rps: float, rng: np.random.Generato
     tensor = triton.InferInput("input", [1, 1], "FP32")
     tensor.set_data_from_numpy(np.zeros((1, 1), np.float32))
     latency_ms = np.zeros(REQUESTS)
-    with triton.InferenceServerClient(address) as client:
+    with PLAIN.grpc_client(address) as client:
 
         def request(i: int) -> None:
             start_s = time.monotonic()

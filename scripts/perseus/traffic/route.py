@@ -156,7 +156,7 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs
     """
     region = f"{unique_name()}-input"
     path = SHM / region
-    with triton.InferenceServerClient(grpc_address) as server:
+    with PLAIN.grpc_client(grpc_address) as server:
         try:
             inputs = _lay_out(batches, path)
             _register(server, path)

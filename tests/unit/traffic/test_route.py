@@ -1,7 +1,10 @@
 """What requests carry: images in turn, in order, in or beside shared memory."""
 
 import json
+from concurrent import futures
+from types import SimpleNamespace
 
+import grpc
 import numpy as np
 import pytest
 from measure_tasks import client
@@ -52,6 +55,22 @@ def test_shared_memory_that_is_refused_is_explained_and_leaves_nothing(tmp_path,
     monkeypatch.setattr(route_module, "SHM", tmp_path / "missing")
     with pytest.raises(RouteError, match="do not fit into"), shared(batches, "127.0.0.1:1"):
         pytest.fail("there is no shared memory")
+
+
+def test_no_call_to_the_server_uses_the_proxy_of_the_environment(monkeypatch):
+    """A company's proxy does not lead to the loopback, and NO_PROXY may be missing."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
+    accepts = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
+    handler = SimpleNamespace(service=lambda call: accepts)
+    with futures.ThreadPoolExecutor() as pool:
+        server = grpc.server(pool, [handler])
+        address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        server.start()
+        with shared([np.zeros((1, 3, 2, 2), np.float32)], address) as inputs:
+            assert len(inputs) == 1
+        server.stop(0).wait()
 
 
 def test_pictures_travel_as_the_bytes_that_they_are():
