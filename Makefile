@@ -1,12 +1,13 @@
 # make all    install everything and measure the study config/config.yaml: results/default/report.html
 # make again  measure cells with temporary failures again, and cells that depend on them
-#             (for another study: make again CONFIGFILE=config/studies/paper.yaml)
+#             (for another study: make all or again, CONFIGFILE=config/studies/paper.yaml)
 # make test   install everything and run the unit and DAG tests (only style, types, imports: make lint)
 # make test-servers  run the tests with real servers, and the tests that measure times
 # make test-live    run searches and studies on real servers: 15 minutes on an idle machine
 # make test-kills  kill studies fifty times at random, then complete them: 30 minutes; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine (needs root, slurm-wlm and munge of Debian)
-# make test-debian13  run the study smoke and tests on a Debian 13 in a folder (root, debootstrap)
+# make test-debian13  run the study smoke and tests on a Debian 13 in a folder (root, debootstrap);
+#                     the same on a Debian 12: make test-debian12
 # make test-mlflow  test that results are logged to an MLflow store in a file
 # make test-timm    test the export of networks of timm
 # make test-open-inference  test the measurement of an MLServer, a server other than Triton
@@ -23,6 +24,8 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 CORES ?= 4
+# The study of another file than config/config.yaml.
+STUDY := $(if $(CONFIGFILE),--configfile $(CONFIGFILE))
 VENV := .venv
 BIN := $(VENV)/bin
 # The Python stub of Triton takes its packages from the first python3 on the path.
@@ -54,16 +57,15 @@ export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)";
   mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
   echo "$$cache")
 
-.PHONY: all again doctor lint test test-servers test-live test-kills test-debian13 test-slurm test-mlflow test-timm test-open-inference docs bench environment clean-environment
+.PHONY: all again doctor lint test test-servers test-live test-kills test-debian12 test-debian13 test-slurm test-mlflow test-timm test-open-inference docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
 	@echo "== snakemake --cores $(CORES) all: export, measure, tables, figures, report =="
-	@$(ON_PATH) $(BIN)/snakemake --cores $(CORES) all
+	@$(ON_PATH) $(BIN)/snakemake --cores $(CORES) all $(STUDY)
 
 again: environment
-	@$(ON_PATH) $(BIN)/python scripts/again.py --cores $(CORES) \
-	  $(if $(CONFIGFILE),--configfile $(CONFIGFILE))
+	@$(ON_PATH) $(BIN)/python scripts/again.py --cores $(CORES) $(STUDY)
 
 doctor:
 	@$(PYTHON) scripts/doctor.py
@@ -105,9 +107,9 @@ test-slurm: environment
 	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
 	  $(CLUSTERS)/bin/python -m pytest tests/slurm
 
-test-debian13:
-	@echo "== a Debian 13 in build/debian13: installation, a study and tests =="
-	@tests/debian13.sh build/debian13
+test-debian12 test-debian13: test-debian%:
+	@echo "== a Debian $* in build/debian$*: installation, a study and tests =="
+	@tests/debian.sh $*
 
 test-mlflow: environment
 	@$(call install_over,$(MLFLOW),envs/mlflow.txt)

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# What a person does on a fresh Debian 13, who is not root: `make environment`, the study `smoke`, and
-# tests of the server. Needs root for debootstrap and chroot; FOLDER (build/debian13) keeps the Debian
-# and what was installed, some GB.
+# What a person who is not root does on a fresh Debian: `make environment`, the study `smoke`, and tests of
+# the server. Needs root for debootstrap and chroot. FOLDER keeps the Debian and the packages, some GB.
 #
-# tests/debian13.sh [FOLDER]
+# tests/debian.sh 12|13 [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-debian=$(realpath "${1:-build/debian13}")
+declare -A suites=([12]=bookworm [13]=trixie) pythons=([12]=3.11 [13]=3.13)
+debian=$(realpath "${2:-build/debian$1}")
 clone=/home/someone/perseus
 
 if [[ ! -d $debian/home/someone ]]; then
   mkdir -p "$debian"
-  debootstrap --variant=minbase --include=make,python3-venv,libpython3.13,ca-certificates \
-    trixie "$debian"
+  debootstrap --variant=minbase --include="make,python3-venv,libpython${pythons[$1]},ca-certificates" \
+    "${suites[$1]}" "$debian"
   chroot "$debian" useradd --create-home someone
 fi
 # It reaches the network as this machine does.
@@ -29,15 +29,19 @@ unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
   mount -t proc proc "$1/proc"
   mount --rbind /dev "$1/dev"
   mount --rbind /sys "$1/sys"
-  # As after a login, with what tells pip where to look.
-  mapfile -t pip < <(env | grep ^PIP_)
+  # As after a login, with the variables that lead pip to the package indexes.
+  mapfile -t pip < <(env | grep ^PIP_ | grep -v ^PIP_FIND_LINKS=)
   chroot --userspec=someone: "$1" /usr/bin/env -i "${pip[@]}" \
     HOME=/home/someone PATH=/usr/bin:/bin bash -euo pipefail -c "
       cd $2
-      make environment
-      source .venv/bin/activate
-      snakemake --cores 4 all --configfile config/studies/smoke.yaml
+      time make environment
+      # The study runs as on a machine of a company: a proxy that does not lead to this machine, and an
+      # account without a home, whose files only their owner may read.
+      closed=http://127.0.0.1:9
+      time (umask 077; env --unset=HOME LANG=C http_proxy=\$closed https_proxy=\$closed HTTP_PROXY=\$closed \
+        HTTPS_PROXY=\$closed make all CONFIGFILE=config/studies/smoke.yaml)
       test -s results/smoke/report.html
+      source .venv/bin/activate
       python -m pytest -m \"not alone\" tests/e2e/test_server.py tests/e2e/test_tensors.py \
         tests/unit/serving tests/unit/models tests/unit/results
     "
