@@ -9,6 +9,7 @@ from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
+from snakemake.script import PythonScript
 
 # Code, defaults and prices are in the folder of this workflow, even if another workflow uses this
 # workflow as a module. Results and configured files are in the working directory.
@@ -24,7 +25,7 @@ sys.stdout.reconfigure(line_buffering=True)
 # Snakemake and torch need the name of the user, which a user id in a container may lack.
 os.environ.setdefault("USER", str(os.getuid()))
 
-from perseus.host import cores, snakemake_cache
+from perseus.host import cores, orphans, snakemake_cache
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
@@ -33,6 +34,19 @@ from perseus.study.fingerprint import Sources
 from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
+
+# The solver by which Snakemake selects jobs splits the path of its temporary files at spaces. The solver
+# prefers TMP to TMPDIR.
+os.environ["TMP"] = str(orphans.place())
+
+
+def execute_quoted(script, cmd, execute=PythonScript._execute_cmd, **values):
+    """Execute the script of a job. Snakemake 9.27.1 does not quote the path of Python, which has a
+    space if the checkout has one."""
+    execute(script, cmd.replace("{py_exec}", "{py_exec:q}"), **values)
+
+
+PythonScript._execute_cmd = execute_quoted
 
 # Snakemake calls some of its functions with the same arguments for each job. A cache saves 1/5 of
 # the time that Snakemake needs to plan a large study.

@@ -1,12 +1,18 @@
 """The workflow from other folders and in other workflows: code, defaults and prices are found
 beside its Snakefile, results lie in the working directory."""
 
+import os
+import subprocess
+import sysconfig
+import venv
+
 import pytest
 import yaml
 from workflow_copy import Workflow
 
 # A study whose defaults are all beside the Snakefile, and its servers' prices too.
 CHANGE = {"study": "elsewhere", "seed": 7}
+MODEL = "results/default/models/squeezenet1_1/model.onnx"
 MODULE = """\
 {head}
 
@@ -67,6 +73,27 @@ def test_from_a_third_folder_into_another(empty, elsewhere, tmp_path, option):
     third = Workflow(tmp_path)
     snakefile = str(empty.root / "Snakefile")
     assert counts(third.jobs("-s", snakefile, option, str(elsewhere.root), "all")) == WHOLE
+
+
+def test_python_and_temporary_files_in_folders_with_spaces(empty, tmp_path):
+    """As in a checkout that a person named, whose .venv lies in it."""
+    folder = tmp_path / "my été"
+    workflow = empty.copy(folder / "checkout")
+    venv.create(folder / "venv")
+    (packages,) = (folder / "venv/lib").glob("python3*/site-packages")
+    (packages / "these.pth").write_text(sysconfig.get_path("purelib"))
+    (folder / "temporary").mkdir()
+    run = [folder / "venv/bin/python", "-m", "snakemake", "--cores", "2", MODEL]
+    done = subprocess.run(
+        run,
+        cwd=workflow.root,
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "solver" not in done.stdout + done.stderr
 
 
 def test_from_the_folder_of_the_results(empty, elsewhere):
