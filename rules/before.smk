@@ -1,7 +1,9 @@
 """Check files that earlier runs left, this machine, and the files of the user before a run."""
 
 import atexit
+import shlex
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,6 +39,16 @@ from perseus.study.raw_files import RAW
 IS_OWN_RUN = Path(workflow.main_snakefile).parent == HERE and workflow.is_main_process
 if IS_OWN_RUN and not (workflow.output_settings.dryrun or workflow.output_settings.verbose):
     run_output.shorten(logger)
+
+if workflow.is_main_process and not workflow.output_settings.dryrun:
+    try:
+        tempfile.TemporaryFile(dir=Path.cwd()).close()
+    except OSError as error:
+        raise WorkflowError(
+            f"The results go into the working directory, but {Path.cwd()} accepts no files"
+            f" ({error.strerror}). Choose another folder:"
+            f" snakemake -s {shlex.quote(workflow.main_snakefile)} -d FOLDER all"
+        ) from None
 
 IS_ALONE = workflow.is_main_process and not workflow_lock.is_live(Path.cwd())
 if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):

@@ -96,6 +96,15 @@ def test_python_and_temporary_files_in_folders_with_spaces(empty, tmp_path):
     assert "solver" not in done.stdout + done.stderr
 
 
+def test_a_folder_that_accepts_no_files_is_named(empty, tmp_path):
+    """As a checkout on a read-only medium; here /proc, into which root too cannot write."""
+    where = ["-s", str(empty.root / "Snakefile"), "-d", "/proc"]
+    code, output, errors = Workflow(tmp_path)._snakemake("--cores", "2", "all", *where)
+    assert code == 1
+    assert "/proc accepts no files" in errors and f"snakemake -s {where[1]} -d FOLDER" in errors
+    assert "Traceback" not in output + errors
+
+
 def test_from_the_folder_of_the_results(empty, elsewhere):
     assert counts(elsewhere.jobs("-s", str(empty.root / "Snakefile"))) == WHOLE
 
