@@ -152,8 +152,11 @@ clean-environment:
 	rm -rf $(VENV) $(CLUSTERS) $(MLFLOW) $(TIMM) $(MLSERVER) $(DOCS)
 
 # If uv is installed, uv gets a suitable Python and installs the packages, from the package indexes that
-# pip is configured to use.
+# the variables of pip name.
 UV := $(shell command -v uv 2>/dev/null)
+ifdef PIP_INDEX_URL
+  export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
 ifdef PIP_EXTRA_INDEX_URL
   export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
   export UV_INDEX_STRATEGY ?= unsafe-best-match
@@ -161,14 +164,14 @@ endif
 ifdef PIP_FIND_LINKS
   export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 endif
-PIP_INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,\
+PIP_INSTALL := $(if $(UV),uv pip install --python $(BIN)/python,\
   $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off)
 # The Triton server has Python stubs for these versions of Python.
 PYTHON_FITS := $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'
 
 # Make an environment in a folder, with only pip installed.
 define make_venv
-{ if [ -n "$(UV)" ]; then $(UV) venv --quiet --clear --seed $(1) \
+{ if [ -n "$(UV)" ]; then uv venv --quiet --clear --seed $(1) \
   --python $$($(PYTHON_FITS) 2>/dev/null && echo $(PYTHON) || echo 3.13); \
   else $(call require_python) && $(PYTHON) -m venv --clear $(1); fi; }
 endef

@@ -128,7 +128,7 @@ def made_environment(folder, *programs):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     texts = {
-        "uv": f'echo "$@" >> {folder}/uv.txt; [[ $1 != venv ]] || mkdir -p .venv',
+        "uv": f'echo "$@" >> "{folder}/uv.txt"; [[ $1 != venv ]] || mkdir -p .venv',
         "python3": f'exec {sys.executable} "$@"',
         "python3.14": "[[ $1 == --version ]] && echo Python 3.14.0",  # none that fits
     }
@@ -148,13 +148,35 @@ def made_environment(folder, *programs):
 
 @pytest.mark.parametrize(("python", "asked"), [("python3", "python3"), ("python3.14", "3.13")])
 def test_make_installs_with_uv_where_there_is_one(tmp_path, python, asked):
-    done, called = made_environment(tmp_path, python, "uv")
+    """Also in a folder that a person named."""
+    done, called = made_environment(tmp_path / "my été", python, "uv")
     assert done.returncode == 0, done.stderr
     assert called == [
         f"venv --quiet --clear --seed .venv --python {asked}",
         "pip install --python .venv/bin/python -r requirements.txt",
         "pip install --python .venv/bin/python --quiet --no-deps -r envs/triton.txt",
     ]
+
+
+@pytest.mark.parametrize(
+    ("of_pip", "of_uv"),
+    [
+        ("PIP_INDEX_URL", "UV_DEFAULT_INDEX"),
+        ("PIP_EXTRA_INDEX_URL", "UV_EXTRA_INDEX_URL"),
+        ("PIP_FIND_LINKS", "UV_FIND_LINKS"),
+    ],
+)
+def test_uv_gets_the_package_indexes_of_pip(tmp_path, of_pip, of_uv):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    printed = subprocess.run(
+        ["make", "--silent", f"--eval=print: ; @echo $${of_uv}", "print"],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", of_pip: "https://packages.example"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed == "https://packages.example\n"
 
 
 def test_make_says_what_to_type_where_no_python_fits(tmp_path):
