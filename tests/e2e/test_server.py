@@ -415,7 +415,7 @@ def test_a_measuring_process_that_is_asked_to_end_leaves_nothing(
     for each in signals:
         process.send_signal(each)
         time.sleep(0.01)
-    assert process.wait(timeout=10) in returncodes
+    assert process.wait(timeout=30) in returncodes  # without a signal, it would end after 60 s
     assert left_behind(process.pid) == NOTHING
 
 
