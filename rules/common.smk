@@ -37,7 +37,7 @@ from perseus.study.read import read_study
 
 # The solver by which Snakemake selects jobs splits the path of its temporary files at spaces. The solver
 # prefers TMP to TMPDIR.
-os.environ["TMP"] = str(orphans.place())
+os.environ.update(TMP=str(orphans.place()))
 
 
 def execute_quoted(script, cmd, execute=PythonScript._execute_cmd, **values):
