@@ -35,6 +35,14 @@ def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, 
     assert edited.stale() == downstream
 
 
+def test_the_workflow_runs_the_edited_code(edited, tmp_path):
+    """Otherwise every test of an edit would see the code from before it."""
+    edited.edit("scripts/perseus/study/validation.py", '"unknown key{', '"new words{')
+    (tmp_path / "bad.yaml").write_text("colour: red")
+    _, output, errors = edited.plan("--configfile", str(tmp_path / "bad.yaml"))
+    assert "colour: new words" in output + errors
+
+
 @pytest.mark.parametrize("module", ["perseus/peak/search.py", "backends/onnxruntime/model.py"])
 def test_code_of_the_measurement(edited, downstream, module):
     edited.append(f"scripts/{module}", CODE)
