@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 declare -A suites=([12]=bookworm [13]=trixie) pythons=([12]=3.11 [13]=3.13)
-debian=$(realpath "${2:-build/debian$1}")
+debian=$(realpath --canonicalize-missing "${2:-build/debian$1}")
 clone=/home/someone/perseus
 
 if [[ ! -d $debian/home/someone ]]; then
