@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from perseus.peak.stats import Floats
-from perseus.results.records import Ceiling, RequestShape
+from perseus.results.client_ceiling import Ceiling, RequestShape
 from perseus.results.repeats import RepeatedPeak
 from perseus.study.setting import of_ceiling
 

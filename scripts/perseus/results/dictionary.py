@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from perseus.measurement.monitor_schema import METRICS, MONITOR_SCHEMA
 from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
+from perseus.results.client_ceiling import Ceiling
 from perseus.results.compare import table as compared
-from perseus.results.records import Ceiling, Record
+from perseus.results.records import Record
 from perseus.results.schema import Column, Schema
 from perseus.results.tables import TABLES, module_of
 

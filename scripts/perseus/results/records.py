@@ -1,4 +1,4 @@
-"""Define the pydantic models of record.json and of the file of client ceilings."""
+"""Define the pydantic models of record.json, the results of one cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from perseus.peak.outcome import Outcome, found_limit
 from perseus.peak.stats import Floats
 from perseus.study.experiments.peak import Run
-from perseus.study.tasks.measure import MeasuredArrivals, MeasuredClient, MeasureTask
+from perseus.study.tasks.measure import MeasureTask
 
 Row = dict[str, Any]
 
@@ -440,72 +440,3 @@ class PeakRecord(Record):
     def rates_rps(self, scale: float) -> Floats:
         """Return the rate of each tenant in requests/s at the load factor `scale`."""
         return np.array(self.line.base_rps) + scale * np.array(self.line.direction_rps)
-
-
-class ClosedLoad(BaseModel):
-    """Throughput and CPU time of the client in a closed loop with a fixed number of requests in
-    flight."""
-
-    concurrency: int
-    rate_rps: float
-    cpu_us_per_request: float
-
-
-class OpenLoad(BaseModel):
-    """An open-loop rate that the client tried, and whether its window was valid."""
-
-    rate_rps: float
-    send_lag_p99_ms: Number
-    client_cpu: Number
-    valid: bool
-
-
-class RequestShape(BaseModel):
-    """A request shape, the models with this shape, and the loads that the client tried."""
-
-    models: tuple[str, ...]
-    inputs: str
-    request_batch_size: int
-    request_bytes: int
-    closed: tuple[ClosedLoad, ...]
-    open: tuple[OpenLoad, ...]
-    longest_lag_ms: float = 1.0
-    disturbed: str
-
-    @property
-    def highest_valid(self) -> OpenLoad | None:
-        """Ceiling of the client: the highest rate with a valid window. The rates in `open` are in
-        descending order."""
-        return next((each for each in self.open if each.valid), None)
-
-
-class Ceiling(BaseModel):
-    """Content of the file of client ceilings for one server."""
-
-    model_config = ConfigDict(frozen=True)
-
-    server: str = Field(description="name of the server in the configuration")
-    client: MeasuredClient = Field(description="the `client` part of the configuration")
-    arrivals: MeasuredArrivals = Field(
-        description=(
-            "arrival process of the study. The windows that measure the client ceiling use the same"
-            " process."
-        )
-    )
-    processes: int = Field(description="number of client processes")
-    started_unix_ns: int = Field(description="Unix time at which the measurement began, ns")
-    host: dict[str, Any] = Field(description="facts of the host, as in record.json")
-    shapes: tuple[RequestShape, ...] = Field(
-        description=(
-            "one entry per request shape, with its models. `closed` has the throughput and the CPU"
-            " time of the client at several concurrencies. `open` has the tried rates in descending"
-            " order, each with its send lag and whether its window was valid. The highest valid"
-            " rate is the ceiling. `longest_lag_ms` is the largest allowed p99 of the send lag."
-            " `disturbed` names the closed loops and rates that other processes disturbed, so that"
-            " the ceiling may be too low. Without a disturbance, `disturbed` is empty."
-        )
-    )
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        return cls.model_validate_json(path.read_bytes())

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from perseus.results import windows
+from perseus.results.client_ceiling import Ceiling
 from perseus.results.client_load import Requests, ceiling_problems
 from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, costs
 from perseus.results.fleets.operating_points import OperatingPoint, operating_points
 from perseus.results.fleets.plans import Plan, plans
 from perseus.results.paired import paired_peaks
-from perseus.results.records import Ceiling, PeakRecord, Record, Row, plain_record
+from perseus.results.records import PeakRecord, Record, Row, plain_record
 from perseus.results.repeats import (
     Alone,
     Dedicated,

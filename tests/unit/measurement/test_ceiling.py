@@ -24,7 +24,7 @@ from perseus.measurement.ceiling import (
 )
 from perseus.models.tensors import TensorSpec
 from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Verdict
-from perseus.results.records import Ceiling
+from perseus.results.client_ceiling import Ceiling
 from perseus.study.sla import Sla
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.measure import MeasuredArrivals

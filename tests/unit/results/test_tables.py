@@ -17,8 +17,9 @@ from perseus.host.files import write_json
 from perseus.measurement import raw_results
 from perseus.peak.outcome import Outcome
 from perseus.results import tables, windows
+from perseus.results.client_ceiling import Ceiling
 from perseus.results.dictionary import dictionary, keys
-from perseus.results.records import Ceiling, PeakRecord, Record
+from perseus.results.records import PeakRecord, Record
 from perseus.results.repeats import WORST_FIRST, combine, group
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord

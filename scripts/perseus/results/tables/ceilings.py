@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
+from perseus.results.client_ceiling import Ceiling, RequestShape
 from perseus.results.client_load import problem_of
-from perseus.results.records import Ceiling, RequestShape, Row
+from perseus.results.records import Row
 from perseus.results.schema import Schema, column, holds
 from perseus.results.study_results import StudyResults
 
