@@ -201,7 +201,7 @@ def why(points, rps, count):
     (least, best, *_), *others = sorted(found)
     said = [f"This demand is {' and '.join(shares)}"]
     said += [
-        f"{count} servers with mix {best} carry this demand at {percent(least)} of its lower limit"
+        f"{count} servers with mix {best} carry this demand at {percent(least)} of the lower limit"
     ]
     for share, mix, scarce, most_rps in others:
         asked = f"{significant(most_rps)} of the {significant(rps[scarce])} requests/s of {scarce}"
@@ -232,9 +232,12 @@ def test_at_equal_cost_the_page_keeps_the_models_apart_and_says_so(study, page):
     full = form_of({model: 0.99 * rps for each in alone for model, rps in each.items()})
     seen = browser.look(page, (1100,), SEEN % json.dumps(full | {"usd.cpu2": ""}))["asked"]
     assert seen["why"] == [
-        "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan"
-        " chooses dedicated servers, because their models do not slow each other down."
+        "At this demand, shared servers are no cheaper than dedicated servers. The plan therefore"
+        " uses dedicated servers, whose models do not slow each other down."
     ]
+    (dearer,) = asked(page, [full | {"usd.cpu1": "34.7", "usd.cpu2": "1e6"}])
+    same = "3 servers; the new price does not change the servers; configured price: $104 a month"
+    assert same in dearer["cards"][0]
 
 
 @browser.needs_chromium
@@ -331,7 +334,12 @@ def test_changed_prices_are_copied_and_compared_with_those_of_the_configuration(
         assert of_month == pytest.approx(rates, rel=1e-4)
         assert Demand.model_validate(yaml.safe_load(found[name])["demand"])
     assert found["usd.cpu2"] == found["spot.cpu1"]  # a server without a price is not bought
-    assert re.search(r"at the configured prices: \$[\d.]+ a month, \d+ server", found["card"])
+    same = (
+        r"the new price does not change the servers; configured price: \$[\d.]+ a month, \d+ server"
+    )
+    assert re.search(same, found["card"])
+    (other,) = asked(page, [{"usd.cpu1": "1e5"}])
+    assert re.search(r"at the configured prices: \$[\d.]+ a month, \d+ server", other["cards"][0])
 
 
 @browser.needs_chromium

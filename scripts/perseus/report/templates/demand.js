@@ -119,7 +119,7 @@ function sameMixes(points, settings) {
 // best mix needs.
 function whyThisMix(shares, [best, ...others], settings) {
   if (!best) return [];
-  if (!shares) return [element("p", "At this demand, dedicated servers cost as much as shared ones. At equal cost, the plan chooses dedicated servers, because their models do not slow each other down.")];
+  if (!shares) return [element("p", "At this demand, shared servers are no cheaper than dedicated servers. The plan therefore uses dedicated servers, whose models do not slow each other down.")];
   const mixes = others.filter(({ offer }) => offer.server === best.offer.server).slice(0, MAX_REASONS);
   const reasons = mixes.map(({ offer, scarce, used, count }) => {
     if (count <= best.count) return `With mix ${offer.mix}, the load is ${percent(used)} of the lower limit`;
@@ -127,7 +127,7 @@ function whyThisMix(shares, [best, ...others], settings) {
     return `With mix ${offer.mix}, ${servers(best.count)} can carry only ${significant(carried)} of the ${significant(settings.rps[scarce])} requests/s of ${scarce}`;
   });
   const carry = best.count === 1 ? "carries" : "carry";
-  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${carry} this demand at ${percent(best.used)} of its lower limit`;
+  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${carry} this demand at ${percent(best.used)} of the lower limit`;
   return [element("p", [...sharesOfPeaks(settings, best.offer.server), suffice, ...reasons].map((text) => `${text}.`).join(" "))];
 }
 
@@ -136,8 +136,9 @@ function sharesOfPeaks(settings, server) {
   const peak = (model) => data.points.find((point) => !point.shared && point.server === server && point.lower[model]);
   const models = asked(settings);
   if (models.length > MAX_MIXES || !models.every(peak)) return [];
-  const parts = models.map((model) => `${percent(settings.rps[model] / peak(model).estimate[model])} of the dedicated peak of ${model}`);
-  const [one, other] = models.map((model) => settings.rps[model] / peak(model).estimate[model]);
+  const shares = models.map((model) => settings.rps[model] / peak(model).estimate[model]);
+  const parts = models.map((model, m) => `${percent(shares[m])} of the dedicated peak of ${model}`);
+  const [one, other] = shares;
   const ratio = models.length === 2 ? `: about ${one < other ? `1 : ${significant(other / one)}` : `${significant(one / other)} : 1`}` : "";
   return [`This demand is ${parts.join(" and ")}${ratio}`];
 }
@@ -226,6 +227,9 @@ function frontierFigure() {
   return figure;
 }
 
+// The servers of a fleet as text, to compare two fleets.
+const chosen = ({ offers, counts }) => String(offers.map(({ server, mix, isSpot }, i) => counts[i] && [counts[i], server, mix, isSpot]).filter(Boolean));
+
 function show(settings, shared, dedicated, known, configured) {
   const result = document.getElementById("demand-result");
   const cards = element("dl");
@@ -239,7 +243,7 @@ function show(settings, shared, dedicated, known, configured) {
     const [value, note] = cost(fleet);
     return card(label, value, `${note}${enough === null ? "" : `, ${sure(enough)} to suffice`}${more}`);
   };
-  const isSame = configured && String(configured.counts) === String(shared.counts);
+  const isSame = configured && !configured.why && chosen(configured) === chosen(shared);
   const change = isSame ? "the new price does not change the servers; configured price" : "at the configured prices";
   const before = configured && !configured.why ? `; ${change}: ${cost(configured).join(", ")}` : "";
   cards.append(planned("Cheapest servers", shared, before));
@@ -345,10 +349,9 @@ async function update() {
   document.getElementById("demand-link").href = fragment();
   const solver = await ready;
   if (mine !== latest) return;
-  const dedicated = plan(solver, data.points, settings, false);
-  const shared = sharingIfCheaper(plan(solver, data.points, settings, true), dedicated);
+  const { dedicated, shared } = plans(solver, data.points, settings);
   const configured = atConfiguredPrices(settings);
-  const before = configured && plan(solver, data.points, configured, true);
+  const before = configured && plans(solver, data.points, configured).shared;
   show(settings, shared, dedicated, null, before);
   const size = asked(settings).length * (shared.offers || []).length;
   if (shared.why || dedicated.why || !size || size > MAX_RESAMPLED) return;

@@ -129,6 +129,12 @@ function plan(solver, points, settings, mayShare) {
   return { offers, ...roomiest(solver, offers, settings, rates, found) };
 }
 
+// The plan with dedicated servers only, and the plan that may share servers.
+function plans(solver, points, settings) {
+  const dedicated = plan(solver, points, settings, false);
+  return { dedicated, shared: sharingIfCheaper(plan(solver, points, settings, true), dedicated) };
+}
+
 // The fleet with sharing or, if the dedicated fleet costs no more, the dedicated fleet: models on dedicated servers
 // do not slow each other down.
 function sharingIfCheaper(shared, dedicated) {
