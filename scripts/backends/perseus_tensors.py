@@ -7,10 +7,16 @@ exchanges tensors by DLPack.
 """
 
 import ctypes
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
+
+# A call is several times faster with declared types of the arguments.
+_set_destructor = ctypes.pythonapi.PyCapsule_SetDestructor
+_set_destructor.argtypes = [ctypes.py_object, ctypes.c_void_p]
 
 
 def tensor(name: str, array: np.ndarray) -> Any:
@@ -19,13 +25,15 @@ def tensor(name: str, array: np.ndarray) -> Any:
 
     Raises RuntimeError or BufferError for types that DLPack does not support: strings, bfloat16.
     """
-    array = np.require(array, requirements=("C", "W"))
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        array = np.array(array, order="C")
     # For dimensions of size 0 or 1, NumPy may have other strides, which the stub cannot use.
-    strides = np.cumprod([array.itemsize, *array.shape[:0:-1]])[: array.ndim][::-1]
+    sizes = accumulate(array.shape[:0:-1], mul, initial=array.itemsize)
+    strides = tuple(sizes)[: array.ndim][::-1]
     capsule = np.ndarray(array.shape, array.dtype, array, strides=strides).__dlpack__()
     # The tensor becomes the owner of the memory. The stub marks this in a way that NumPy does not
     # know, so the destructor of NumPy's capsule would report an error.
-    ctypes.pythonapi.PyCapsule_SetDestructor(ctypes.py_object(capsule), None)
+    _set_destructor(capsule, None)
     return pb_utils.Tensor.from_dlpack(name, capsule)
 
 
