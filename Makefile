@@ -34,8 +34,11 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 # of a container forbids caching.
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
   $(BIN)/python -m pytest -m "not alone" -n 5 --dist worksteal
-# All packages, and the Triton server. The server is installed without the dependencies of its package.
-WANTED := requirements.txt envs/triton.txt
+# The packages of a study. `make environment WITHOUT=export` leaves out envs/export.txt.
+PACKAGES := requirements.txt $(filter-out $(WITHOUT:%=envs/%.txt),envs/export.txt)
+# The server is installed without the dependencies of its package.
+SERVER := $(filter-out $(WITHOUT:%=envs/%.txt),envs/triton.txt)
+WANTED := $(PACKAGES) $(SERVER)
 # Show only the lines of pip about downloads and their sizes.
 SHOW_DOWNLOADS := { grep --line-buffered -oE '(Downloading|Installing) .{1,80}' || true; }
 # Environment with the packages of the cluster profiles, in front of .venv.
@@ -57,7 +60,7 @@ export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)";
   mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
   echo "$$cache")
 
-.PHONY: all again doctor lint test test-servers test-live test-kills test-debian12 test-debian13 test-slurm test-mlflow test-timm test-open-inference docs bench environment clean-environment
+.PHONY: all again doctor lint test test-servers test-live test-kills test-debian12 test-debian13 test-slurm test-mlflow test-timm test-open-inference docs bench environment development clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -71,7 +74,7 @@ doctor:
 	@$(PYTHON) scripts/doctor.py
 
 # One command per line: .pre-commit-config.yaml has the same commands, and a test compares both.
-lint: environment
+lint: development
 	@echo "== ruff, mypy, import-linter, snakefmt, snakemake: style, types, layers, workflow =="
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -86,22 +89,22 @@ test: lint
 	@echo "== pytest: unit tests and the DAG, five at a time =="
 	@$(IN_PARALLEL) tests/unit tests/dag
 
-test-servers: environment
+test-servers: development
 	@echo "== pytest: tests with servers but without timing, five at a time =="
 	@$(IN_PARALLEL) tests/e2e
 	@echo "== pytest: tests that measure times, one at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 
-test-live: environment
+test-live: development
 	@echo "== pytest: searches and studies on real servers, one at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest tests/live --ignore=tests/live/test_killed_smoke.py
 
-test-kills: environment
+test-kills: development
 	@echo "== pytest: studies that are killed at random moments, with stand-ins and on real servers =="
 	@$(ON_PATH) KILLS=$${KILLS:-50} $(BIN)/python -m pytest -s tests/dag/test_killed_at_random.py \
 	  tests/live/test_killed_smoke.py
 
-test-slurm: environment
+test-slurm: development
 	@$(call install_over,$(CLUSTERS),$(wildcard profiles/*/requirements.txt))
 	@echo "== pytest: a study on a Slurm of one node =="
 	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
@@ -111,17 +114,17 @@ test-debian12 test-debian13: test-debian%:
 	@echo "== a Debian $* in build/debian$*: installation, a study and tests =="
 	@tests/debian.sh $*
 
-test-mlflow: environment
+test-mlflow: development
 	@$(call install_over,$(MLFLOW),envs/mlflow.txt)
 	@echo "== pytest: results in an MLflow store of this machine =="
 	@$(MLFLOW)/bin/python -m pytest tests/mlflow_store
 
-test-timm: environment
+test-timm: development
 	@$(call install_over,$(TIMM),envs/timm.txt)
 	@echo "== pytest: networks of timm =="
 	@$(TIMM)/bin/python -m pytest tests/timm_networks
 
-test-open-inference: environment
+test-open-inference: development
 	@$(call install_alone,$(MLSERVER),envs/mlserver.txt)
 	@echo "== pytest: a study on an MLServer =="
 	@$(ON_PATH) $(BIN)/python -m pytest tests/open_inference
@@ -138,14 +141,22 @@ bench: environment
 # installs nothing. If the programs of .venv do not start (moved, incomplete, another Python), make
 # replaces .venv.
 environment:
-	@works() { $(BIN)/snakefmt --version >/dev/null 2>&1; }; set -o pipefail; \
+	@works() { $(BIN)/pip --version >/dev/null 2>&1; }; set -o pipefail; \
 	if ! cat $(WANTED) | cmp -s - $(VENV)/requirements.txt || ! works; then \
 	  { $(PYTHON) scripts/doctor.py || true; } && \
 	  echo "== Installing $(WANTED) into $(VENV): some GB and minutes, once ==" && \
 	  { works || $(call make_venv,$(VENV)); } && \
-	  $(PIP_INSTALL) -r requirements.txt | $(SHOW_DOWNLOADS) && \
-	  $(PIP_INSTALL) --quiet --no-deps -r envs/triton.txt && \
+	  $(PIP_INSTALL) $(patsubst %,-r %,$(PACKAGES)) | $(SHOW_DOWNLOADS) && \
+	  $(if $(SERVER),$(PIP_INSTALL) --quiet --no-deps -r envs/triton.txt &&) \
 	  cat $(WANTED) > $(VENV)/requirements.txt; \
+	fi
+
+# All packages of a study, and the packages of tests and lint.
+development: environment
+	@set -o pipefail; if ! cmp -s envs/development.txt $(VENV)/development.txt; then \
+	  echo "== Installing envs/development.txt into $(VENV) ==" && \
+	  $(PIP_INSTALL) -r envs/development.txt | $(SHOW_DOWNLOADS) && \
+	  cp envs/development.txt $(VENV)/development.txt; \
 	fi
 
 clean-environment:
@@ -212,25 +223,19 @@ docs/reference/data.md: | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.results.dictionary > $@.new
 	mv $@.new $@
 
-# The pinned versions fit CPU and CUDA builds of torch: requirements.txt has no suffix +cpu and no
-# CUDA packages, since the CUDA build of torch pins these packages itself. Run this target with
-# Python 3.11.
+# The pinned versions fit CPU and CUDA builds of torch. Run this target with Python 3.11.
 .PHONY: requirements.txt
 requirements.txt:
 	@$(call require_python)
 	rm -rf .venv-resolve
 	$(PYTHON) -m venv .venv-resolve
 	.venv-resolve/bin/python -m pip install --quiet -r requirements.in
-	@{ echo "# Every package of Perseus, pinned. Made from requirements.in by: make requirements.txt"; \
-	  .venv-resolve/bin/python -m pip freeze --all | grep -viE \
-	    -e '^(pip|triton|cuda[-_].*)==' -e '^nvidia[-_](cu[a-z0-9]|nccl|nvjitlink|nvshmem|nvtx)' \
-	  | sed -E 's/\+[a-z0-9.]+$$//'; } > .venv-resolve/requirements.txt
-	mv .venv-resolve/requirements.txt $@
+	.venv-resolve/bin/python envs/split_pins.py
 	rm -rf .venv-resolve
-	@while read -r pin; do sed -i -E "s/^( *- $${pin%%==*})==.*/\1==$${pin##*==}/" envs/perseus.yaml; \
-	done < $@
+	@cat requirements.txt envs/export.txt | while read -r pin; do \
+	  sed -i -E "s/^( *- $${pin%%==*})==.*/\1==$${pin##*==}/" envs/perseus.yaml; done
 
-# Update the facts of torchvision about its networks if requirements.txt has another torchvision.
+# Update the facts of torchvision about its networks if envs/export.txt has another torchvision.
 architectures: | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.models.torchvision_facts > scripts/perseus/study/architectures.csv
 

@@ -1,2 +1,2 @@
-# Snakemake runs it in the environment that it has made of perseus.yaml. The pin is that of triton.txt.
+# Snakemake runs this script in the environment that it creates from perseus.yaml. triton.txt has the same version.
 python -m pip install --no-deps nvidia-pytriton==0.7.0

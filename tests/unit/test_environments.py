@@ -1,4 +1,4 @@
-"""What is installed and what checks the code is said alike wherever it is said."""
+"""Tests that all files name the same packages, versions and checks."""
 
 import re
 import shutil
@@ -15,12 +15,18 @@ ROOT = Path(__file__).parents[2]
 PARTS = {"Snakefile", "config", "envs", "profiles", "report", "rules", "scripts"}  # the workflow
 
 
+PINS = ("requirements.txt", "envs/export.txt", "envs/development.txt")
+
+
+INSTALL = "pip install --python .venv/bin/python"
+SERVER = "--quiet --no-deps -r envs/triton.txt"
+
+
 def wanted():
-    """The lines of requirements.in above and below its line '# development'."""
-    parts = (ROOT / "requirements.in").read_text().split("# development\n")
+    """Return the requirements of each part of requirements.in, in the order of PINS."""
+    parts = re.split("# (?:export|development)\n", (ROOT / "requirements.in").read_text())
     lines = ([line.split("#")[0].strip() for line in part.splitlines()] for part in parts)
-    needed, development = ([Requirement(line) for line in part if line] for part in lines)
-    return needed, development
+    return [[Requirement(line) for line in part if line] for part in lines]
 
 
 def pins(lines):
@@ -28,19 +34,26 @@ def pins(lines):
     return {canonicalize_name(name): version for name, version in pairs}
 
 
-def pinned():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+def pinned(*files):
+    lines = [line for file in files or PINS for line in (ROOT / file).read_text().splitlines()]
     return pins(line for line in lines if not line.startswith("#"))
 
 
-def test_every_direct_dependency_is_pinned_as_it_is_wanted():
-    needed, development = wanted()
-    for requirement in [*needed, *development]:
-        version = pinned().get(canonicalize_name(requirement.name))
-        assert version, f"{requirement.name} is not in requirements.txt: make requirements.txt"
+@pytest.mark.parametrize(("file", "part"), [*zip(PINS, range(3), strict=True)])
+def test_every_direct_dependency_is_pinned_as_it_is_wanted(file, part):
+    for requirement in wanted()[part]:
+        version = pinned(file).get(canonicalize_name(requirement.name))
+        assert version, f"{requirement.name} is not in {file}: make requirements.txt"
         assert requirement.specifier.contains(version, prereleases=True), (
             f"{requirement}: {version}"
         )
+
+
+def test_a_package_is_pinned_once_and_only_exports_install_torch():
+    of_each = [set(pinned(file)) for file in PINS]
+    assert sum(map(len, of_each)) == len(set.union(*of_each))
+    assert {"torch", "torchvision"} <= of_each[1]
+    assert "pytest" in of_each[2]
 
 
 def test_the_pins_fit_a_cpu_and_a_cuda_build_of_torch():
@@ -54,14 +67,14 @@ def test_the_pins_fit_a_cpu_and_a_cuda_build_of_torch():
 def test_the_conda_environment_has_the_same_pins():
     environment = yaml.safe_load((ROOT / "envs" / "perseus.yaml").read_text())
     (pip,) = (item["pip"] for item in environment["dependencies"] if isinstance(item, dict))
-    needed, _ = wanted()
-    names = {canonicalize_name(requirement.name) for requirement in needed}
+    needed, export, _ = wanted()
+    names = {canonicalize_name(requirement.name) for requirement in needed + export}
     expected = {name: version for name, version in pinned().items() if name in names}
     assert pins(pip) == expected
 
 
 def test_triton_s_server_is_installed_everywhere_without_what_its_package_asks_for():
-    """That is NumPy 1, which nobody else has any more."""
+    """The package requires NumPy 1, which no other package uses."""
     lines = (ROOT / "envs" / "triton.txt").read_text().splitlines()
     (server,) = (line for line in lines if not line.startswith("#"))
     assert server.startswith("nvidia-pytriton==") and "nvidia-pytriton" not in pinned()
@@ -83,7 +96,7 @@ def test_every_job_with_a_script_has_the_conda_environment():
 
 
 def instructions():
-    """(instruction, arguments) of each line of the Containerfile, continued lines joined."""
+    """Return instruction and arguments of each line of the Containerfile."""
     text = (ROOT / "Containerfile").read_text().replace("\\\n", " ")
     lines = (line.strip() for line in text.splitlines())
     return [tuple(line.split(maxsplit=1)) for line in lines if line and line[0] != "#"]
@@ -97,7 +110,7 @@ def test_the_container_has_the_pins_and_the_python_of_the_conda_environment():
     assert re.fullmatch(rf"docker.io/library/python:{python[7:]}\.\d+-slim-bookworm", base)
     installed = [value for word, value in steps if word == "RUN" and "pip" in value]
     (command,) = installed
-    assert "pip install --no-cache-dir -r requirements.txt" in command
+    assert "pip install --no-cache-dir -r requirements.txt -r envs/export.txt" in command
     assert ("COPY", "requirements.txt .") in steps
 
 
@@ -121,21 +134,23 @@ def program(path, text):
     path.chmod(0o755)
 
 
-def made_environment(folder, *programs):
-    """What `make environment` says in an empty folder, and the commands of uv that it has run,
-    where only `programs` are found beside those of the system."""
-    for name in ("Makefile", "requirements.txt", "envs/triton.txt", "scripts/doctor.py"):
+def made_environment(folder, *programs, target=("environment",)):
+    """Run `make` in an empty folder. Return its output and the commands of uv.
+
+    Besides the programs of the system, PATH contains only `programs`.
+    """
+    for name in ("Makefile", "envs/triton.txt", "scripts/doctor.py", *PINS):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     texts = {
         "uv": f'echo "$@" >> "{folder}/uv.txt"; [[ $1 != venv ]] || mkdir -p .venv',
         "python3": f'exec {sys.executable} "$@"',
-        "python3.14": "[[ $1 == --version ]] && echo Python 3.14.0",  # none that fits
+        "python3.14": "[[ $1 == --version ]] && echo Python 3.14.0",  # an unsupported version
     }
     for name in programs:
         program(folder / "programs" / name, texts[name])
     done = subprocess.run(
-        ["make", "environment", f"PYTHON={programs[0]}"],
+        ["make", *target, f"PYTHON={programs[0]}"],
         cwd=folder,
         env={"PATH": f"{folder}/programs:/usr/bin:/bin", "HOME": str(folder)},
         capture_output=True,
@@ -148,14 +163,31 @@ def made_environment(folder, *programs):
 
 @pytest.mark.parametrize(("python", "asked"), [("python3", "python3"), ("python3.14", "3.13")])
 def test_make_installs_with_uv_where_there_is_one(tmp_path, python, asked):
-    """Also in a folder that a person named."""
+    """This also holds for a folder with another name."""
     done, called = made_environment(tmp_path / "my été", python, "uv")
     assert done.returncode == 0, done.stderr
     assert called == [
         f"venv --quiet --clear --seed .venv --python {asked}",
-        "pip install --python .venv/bin/python -r requirements.txt",
-        "pip install --python .venv/bin/python --quiet --no-deps -r envs/triton.txt",
+        f"{INSTALL} -r requirements.txt -r envs/export.txt",
+        f"{INSTALL} {SERVER}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("target", "installed"),
+    [
+        (["environment", "WITHOUT=export"], ["-r requirements.txt", SERVER]),
+        (["environment", "WITHOUT=export triton"], ["-r requirements.txt"]),
+        (
+            ["development"],
+            ["-r requirements.txt -r envs/export.txt", SERVER, "-r envs/development.txt"],
+        ),
+    ],
+)
+def test_make_installs_only_what_is_wanted(tmp_path, target, installed):
+    done, called = made_environment(tmp_path, "python3", "uv", target=target)
+    assert done.returncode == 0, done.stderr
+    assert called[1:] == [f"{INSTALL} {packages}" for packages in installed]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +222,7 @@ def test_make_says_what_to_type_where_no_python_fits(tmp_path):
 
 
 def test_before_a_commit_runs_what_make_lint_runs():
-    recipe = (ROOT / "Makefile").read_text().split("\nlint: environment\n")[1].split("\n\n")[0]
+    recipe = (ROOT / "Makefile").read_text().split("\nlint: development\n")[1].split("\n\n")[0]
     commands = [line.removeprefix("\t@") for line in recipe.splitlines()[1:]]
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
@@ -201,7 +233,7 @@ def test_before_a_commit_runs_what_make_lint_runs():
 
 
 def made() -> set[str]:
-    """The targets of make."""
+    """Return the targets of make."""
     text = (ROOT / "Makefile").read_text()
     return set(re.findall(r"^\.PHONY: (.+)$", text, re.MULTILINE)[0].split())
 

@@ -30,7 +30,8 @@ IMAGENET_CLASSES = 1000
 
 
 COUNT = ".num_batches_tracked"
-"""Suffix of the names of counters in batch normalisation, which only training reads."""
+"""Suffix of the names of the batch counters in batch normalisation. Only the training of a network
+reads these counters."""
 
 
 class ExportError(ValueError):
@@ -38,7 +39,7 @@ class ExportError(ValueError):
 
 
 class Architecture(Protocol):
-    """Interface of the classes in `models.architectures`. An architecture can build its network."""
+    """Interface of the classes in `models.architectures`, which build neural networks."""
 
     @property
     def name(self) -> str: ...
@@ -57,8 +58,8 @@ class Architecture(Protocol):
         default."""
 
     def trained(self, weights: str) -> torch.nn.Module:
-        """Return the network with the trained weights of this name. Raises ExportError if the
-        weights cannot be loaded."""
+        """Return the network with the trained weights `weights`. Raises ExportError if the weights
+        cannot be loaded."""
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
         """Return the response of the network to images (n, 3, H, W)."""
@@ -89,7 +90,7 @@ def _missing_operators() -> Any:
 
     package = importlib.util.find_spec("torchvision")
     if package is None or package.origin is None:
-        raise ExportError("torchvision is not installed: pip install -r requirements.txt")
+        raise ExportError("torchvision is not installed: pip install -r envs/export.txt")
     try:
         torch.ops.load_library(str(Path(package.origin).with_name("_C.so")))
         return None
@@ -98,8 +99,8 @@ def _missing_operators() -> Any:
 
 
 def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
-    """Return torchvision's preprocessing for these weights, which converts an image into a tensor
-    (3, H, W).
+    """Return torchvision's preprocessing for the weights `weights`. The preprocessing converts an
+    image into a tensor (3, H, W).
 
     The preprocessing resizes the short side to `resize_size`, crops the centre to `crop_size`, and
     normalises the colours. Random weights and weights from a file have the preprocessing of the
@@ -117,8 +118,8 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
 
 def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
-    """Return a function that converts an image into pixels (3, H, W), uint8, by resizing and
-    cropping as in the preprocessing `like`."""
+    """Return a function that resizes and crops an image as the preprocessing `like` does, and
+    converts the image into pixels (3, H, W), uint8."""
     _, torchvision = import_torchvision()
     do = torchvision.transforms.functional
 
@@ -173,7 +174,8 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
 
     Random weights come from the random generator of torch. With random weights, batch normalisation
     gets its mean and variance from the activations for the images `typical` (n, 3, H, W). Raises
-    ExportError for an unknown weights name and for a state_dict that does not fit.
+    ExportError for an unknown weights name, and for a state_dict that does not fit the
+    architecture.
     """
     if weights == "random":
         network = of.bare()
@@ -213,8 +215,8 @@ def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
 
 
 def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
-    """Return the weights in a file, by their names in the network if the file has all these
-    weights.
+    """Return the weights in a checkpoint file. If the file has all weights of the network, the keys
+    are the names of the weights in the network.
 
     Raises ExportError for a file that is no checkpoint of tensors, or that has the weights of the
     network several times.
@@ -244,8 +246,8 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
 
 
 def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
-    """Return the network of an architecture that fits the weights in `state`. Raises ExportError if
-    names or shapes of weights differ.
+    """Return a network of the architecture with the number of classes of the weights in `state`.
+    Raises ExportError if names or shapes of weights differ between the network and `state`.
 
     As in torch, counters of batch normalisation may be missing: torch before version 0.4.1 writes
     no counters.
@@ -269,10 +271,10 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 
 
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
-    """Return the number of classes of the network in a file; None if this is the default number.
+    """Return the number of classes for which the weights in `state` were trained; None for the
+    default number of classes, or if the heads have different numbers of classes.
 
-    Another number of classes changes only the first dimension of the weights in the heads, equally
-    in all heads.
+    The number of classes is the first dimension of the weights in each head.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
@@ -297,7 +299,7 @@ def load_problem(error: Exception) -> str:
         return (
             f"it names {names[0]}, which is code"
             if names
-            else "it is damaged, or holds more than tensors"
+            else "it is damaged, or contains values that are not tensors"
         )
     if "weights_only" in str(error):
         kind = "a TorchScript program" if "TorchScript" in str(error) else "of torch's .tar format"
