@@ -1,12 +1,14 @@
-"""A Triton that runs by itself in explicit model control, as a remote server would; for tests."""
+"""A Triton in explicit model control, which runs independently of Perseus like a remote server."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ STARTS = 3
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """The process and the ports of a server, all on one address."""
+    """A server process and its ports, all on one address."""
 
     process: subprocess.Popen[bytes]
     host: str
@@ -29,7 +31,7 @@ class Elsewhere:
     metrics_port: int
 
     def remote(self, **more: Any) -> Remote:
-        """The `remote` part of a server."""
+        """Return the `remote` part of the configuration of this server."""
         return Remote(
             host=self.host,
             grpc=f"{self.host}:{self.grpc_port}",
@@ -50,12 +52,15 @@ def triton_elsewhere(
     repository: Path | None = None,
     arguments: Sequence[str] = (),
 ) -> Iterator[Elsewhere]:
-    """`prefix` is a command that runs the server, such as `ip netns exec <name>`; `repository` has
-    the models of its own, none without."""
+    """Run a server.
+
+    `prefix` is a command that runs the server, such as `ip netns exec <name>`. `repository`
+    contains the server's own models; without it, the server has none.
+    """
     installation = find_installation()
     fill_folder(folder, installation, backends)
     (folder / "empty").mkdir()
-    regions = f"elsewhere-{secrets.token_hex(4)}-"  # no other's, whose test runs beside this one
+    regions = f"elsewhere-{secrets.token_hex(4)}-"  # a separate name for each test
     log = folder / "triton.log"
 
     def start(ports: Ports) -> subprocess.Popen[bytes]:
@@ -82,9 +87,10 @@ def triton_elsewhere(
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 env=environment(installation, folder),
+                start_new_session=True,
             )
 
-    for _ in range(STARTS):  # a test beside this one may take a port before the server has it
+    for _ in range(STARTS):  # another test may take a port before this server opens it
         ports = free_ports()
         process = start(ports)
         if _is_ready(process, log):
@@ -94,16 +100,19 @@ def triton_elsewhere(
     try:
         yield Elsewhere(process, host, ports.grpc, ports.http, ports.metrics)
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):  # a stub may outlive a server that was killed
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        time.sleep(0.6)  # the stubs see it and end
         for region in Path("/dev/shm").glob(f"{regions}*"):
             region.unlink(missing_ok=True)
 
 
 def _is_ready(process: subprocess.Popen[bytes], log: Path) -> bool:
-    """Waits until it has loaded what is its own and opened all ports, of which the metrics' is the
-    last; False if it has ended. Its log tells: on its ports somebody else might answer."""
+    """Wait until the server has loaded its own models and opened all ports; return whether it has.
+
+    The port of the metrics is the last one. The log shows this: another server might answer on the
+    ports.
+    """
     deadline_s = time.monotonic() + 30
     while time.monotonic() < deadline_s:
         if process.poll() is not None:

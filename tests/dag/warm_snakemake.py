@@ -1,9 +1,9 @@
-"""Snakemake, and scripts that call it, as commands, without what every start of Python costs.
+"""Snakemake and scripts that call it, without the cost of starting Python each time.
 
-A process of its own is forked from one that has imported Snakemake, Perseus and what the rules and
-the fake steps import. It imports Perseus again if a test has edited it. Files of Perseus that are
-as they are here are not parsed once more for their fingerprints, and steps run without a Python of
-their own.
+Each command runs in a fork of one process. This process has imported Snakemake, Perseus, and the
+imports of the rules and fake steps. If a test has edited Perseus, the fork imports Perseus again.
+The fork takes the fingerprints of unchanged files from the first process. Steps run in threads
+instead of new Python processes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WARM.set_forkserver_preload(
         "jinja2",
         "scipy.stats",
         "tritonclient.grpc",
-        "dag.plugins_found",
+        "dag.first_use",
         "perseus.measurement.measure",
         "perseus.measurement.moved_images",
         "perseus.models.own_files",
@@ -64,15 +64,15 @@ Parsed = Mapping[str, tuple[bytes, str, frozenset[str]]]
 
 
 def run_snakemake(root: Path, arguments: Sequence[str], path: Path) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of Snakemake in the folder `root`.
+    """Run Snakemake in the folder `root` and return its exit code, stdout and stderr.
 
-    The folder `path` comes before those of the packages that are installed.
+    Python searches the folder `path` before the installed packages.
     """
     return _run(_snakemake, root, arguments, path)
 
 
 def run_script(root: Path, arguments: Sequence[str], path: Path) -> tuple[int, str, str]:
-    """The same of a script, which comes first among the arguments, and may call Snakemake last."""
+    """Run the script `arguments[0]` like `run_snakemake`. The script may end with Snakemake."""
     return _run(_script, root, arguments, path)
 
 
@@ -91,7 +91,7 @@ def _run(
 
 @cache
 def _start() -> None:
-    """Start the process to fork from. Python 3.11 does not tell it where modules are."""
+    """Start the process that is forked. Python 3.11 does not pass on its module path."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         ensure_running()
@@ -99,7 +99,7 @@ def _start() -> None:
 
 @cache
 def _parsed() -> Parsed:
-    """Of each file of Python: its text, the hash of its code, and what it imports."""
+    """Return for each Python file its text, the hash of its code, and its imports."""
     from perseus.study.fingerprint import Sources
 
     sources = Sources(SCRIPTS)
@@ -159,8 +159,12 @@ def _script(arguments: Sequence[str]) -> None:
 
 
 def _run_steps_here() -> None:
-    """In a thread of Snakemake each."""
+    """Run each step in a thread of Snakemake instead of a new Python process, and touch files
+    without pauses."""
+    from snakemake.executors import touch
     from snakemake.script import PythonScript
+
+    touch.Executor.SLEEPING_TIME = 0
 
     def evaluate(step: PythonScript, edit: bool = False) -> None:
         job = SimpleNamespace(**vars(step), rule=step.rulename)
@@ -170,7 +174,7 @@ def _run_steps_here() -> None:
 
 
 def _take_library(folder: Path) -> None:
-    """Take the modules that are imported for those of a folder, or forget them if they differ."""
+    """Use the imported modules for those in a folder, or forget them if the files differ."""
     here = SCRIPTS / "perseus"
     mine, theirs = (
         {path.relative_to(root) for path in root.rglob("*.*") if path.suffix != ".pyc"}
@@ -187,7 +191,7 @@ def _take_library(folder: Path) -> None:
 
 
 def _remember(scripts: Path, parsed: Parsed) -> None:
-    """Only where the same modules are found, and read by the same code, as in the repository."""
+    """Reuse the parsed fingerprints if `scripts` has the same modules and fingerprint code."""
     reader = "perseus/study/fingerprint.py"
     if _files(scripts) != set(parsed) or (scripts / reader).read_bytes() != parsed[reader][0]:
         return
